@@ -1,0 +1,47 @@
+# renderer: `make` lists the targets.
+
+GO ?= go
+BIN := bin/renderer
+VERSION ?=
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint demo bench golden fuzz integration clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/renderer
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/renderer
+
+test: ## run all tests of the product, hermetic, with the race detector
+	$(GO) test -race -timeout 170s ./...
+
+lint: ## check format, vet and staticcheck
+	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
+	if [ -n "$$files" ]; then echo "gofmt -w these files:"; echo "$$files"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+demo: build ## show the product at work: no network, account or cluster needed
+	./$(BIN) demo
+
+bench: ## measure, printing ratios that were taken side by side in one run
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/...
+
+golden: ## rewrite the golden files; read the diff afterwards
+	$(GO) test ./pkg/expand -update
+
+FUZZTIME ?= 20s
+fuzz: ## run every fuzz test for FUZZTIME
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done
+
+integration: build ## run the black-box tests against real Git servers
+	$(GO) test -count 1 -timeout 10m -tags integration ./integration/...
+
+clean: ## remove what was built
+	rm -rf bin dist
