@@ -43,8 +43,9 @@ type setLabel struct {
 // label. Where it is a checksum (the CRD's Adler-32 collides: v1.0.1 and v0.2.0
 // have the same), the label is what was summed. A set without id is called by the
 // values of nameFields, the fields that end up in the names of its objects, so
-// that it keeps its folder when others change; failing those, by its content.
-func labelOf(export Export, in api.Input, nameFields []string) setLabel {
+// that it keeps its folder when others change; failing those, by its content, as
+// far as templates read it: read returns that much of an input set (all, if nil).
+func labelOf(export Export, in api.Input, nameFields []string, read func(api.Input) api.Input) setLabel {
 	label := setLabel{inline: export.Kind == api.KindResourceSet, owner: export.Name}
 	if export.Type == api.TypeStatic && !label.inline {
 		label.digest = true // one set, called as its provider
@@ -63,6 +64,9 @@ func labelOf(export Export, in api.Input, nameFields []string) setLabel {
 	if text, ok := joinFields(in, nameFields); ok {
 		label.text, label.shown = text, text
 		return label
+	}
+	if read != nil {
+		in = read(in)
 	}
 	label.text, label.digest = contentDigest(in), true
 	return label

@@ -30,6 +30,20 @@ type Set struct {
 	Origin string
 	// Inputs is what the template function `inputs` returns. Rendering never changes it.
 	Inputs api.Input
+	// Parts are what the set was made of, in the order of the providers: one part
+	// with Flatten, one for each provider with Permute. inputs.lock records them.
+	Parts []Part
+}
+
+// A Part is one exported input set as it is in a Set.
+type Part struct {
+	Kind     string // api.KindInputProvider, or api.KindResourceSet when inline
+	Provider string // the provider's name, or the ResourceSet's when inline
+	Type     string // the provider's spec.type, or empty when inline
+	// Key is the key of Set.Inputs that holds the part with Permute; empty with Flatten.
+	Key string
+	// Inputs are the values as exported, without the "id" and "provider" that Sets adds.
+	Inputs api.Input
 }
 
 // An ObjectID is the identity of an object in a cluster. The version is no part of it.
