@@ -51,6 +51,9 @@ const (
 	// AnnotationSensitive, on a provider, lists top-level fields (separated by
 	// commas) that are kept out of Git; a digest stands for them.
 	AnnotationSensitive = "renderer/sensitive"
+	// AnnotationHoldDowngrades set to "true", on a provider with a semver filter,
+	// keeps the newest tag that was exported when it vanishes.
+	AnnotationHoldDowngrades = "renderer/hold-downgrades"
 )
 
 // Labels that mark the ResourceSet which owns an object, as the operator sets them.

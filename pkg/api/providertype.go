@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A providerType says which fields a type of provider takes.
+type providerType struct {
+	scheme         string   // "http" stands for http and https; empty: no URL at all
+	repository     bool     // the URL is that of a repository on a forge
+	insecure       bool     // spec.insecure is allowed
+	serviceAccount bool     // spec.serviceAccountName is allowed
+	noSecret       bool     // spec.secretRef is not allowed
+	noCertSecret   bool     // spec.certSecretRef is not allowed
+	filters        []string // fields of spec.filter that have an effect
+}
+
+// ProviderTypes lists the types that a ResourceSetInputProvider can have.
+func ProviderTypes() []string { return slices.Sorted(maps.Keys(providerTypes())) }
+
+func providerTypes() map[string]providerType {
+	changes := []string{"includeBranch", "excludeBranch", "labels", "limit"}
+	branches := []string{"includeBranch", "excludeBranch", "limit"}
+	tags := []string{"includeTag", "excludeTag", "semver", "limit"}
+	environments := []string{"includeEnvironment", "excludeEnvironment", "limit"}
+
+	forge := func(filters []string) providerType {
+		return providerType{scheme: "http", repository: true, filters: filters}
+	}
+	azure := func(filters []string) providerType {
+		return providerType{scheme: "http", serviceAccount: true, noCertSecret: true, filters: filters}
+	}
+	aws := func(filters []string) providerType {
+		return providerType{scheme: "http", serviceAccount: true, filters: filters}
+	}
+	cloud := providerType{scheme: "oci", serviceAccount: true, noSecret: true, noCertSecret: true, filters: tags}
+	return map[string]providerType{
+		TypeStatic:           {noSecret: true, noCertSecret: true},
+		TypeExternalArtifact: {filters: []string{"limit"}},
+		TypeExternalService:  {scheme: "http", insecure: true, filters: []string{"limit"}},
+
+		TypeGitHubPullRequest: forge(changes), TypeGitHubBranch: forge(branches), TypeGitHubTag: forge(tags),
+		TypeGitLabMergeRequest: forge(changes), TypeGitLabBranch: forge(branches), TypeGitLabTag: forge(tags),
+		TypeGitLabEnvironment: forge(environments),
+		TypeGiteaPullRequest:  forge(changes), TypeGiteaBranch: forge(branches), TypeGiteaTag: forge(tags),
+
+		TypeAzureDevOpsPullRequest: azure(changes), TypeAzureDevOpsBranch: azure(branches), TypeAzureDevOpsTag: azure(tags),
+		TypeAWSCodeCommitPullRequest: aws(changes), TypeAWSCodeCommitBranch: aws(branches), TypeAWSCodeCommitTag: aws(tags),
+
+		TypeOCIArtifactTag: {scheme: "oci", insecure: true, serviceAccount: true, filters: tags},
+		TypeACRArtifactTag: cloud, TypeECRArtifactTag: cloud, TypeGARArtifactTag: cloud,
+	}
+}
+
+// scpURL is Git's short form of an SSH address: git@host:path.
+var scpURL = regexp.MustCompile(`^(?:[\w.-]+@)?([\w.-]+\.[\w-]+|localhost):([^/].*)$`)
+
+func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec) {
+	at := d.line("spec.url", spec)
+	switch {
+	case t.scheme == "":
+		if s.URL != "" {
+			d.fault(at, "take it out", "spec.url cannot be used with type %s", s.Type)
+		}
+		return
+	case s.URL == "":
+		d.faultMissing(spec, "spec.url", "the type "+s.Type+" needs an address")
+		return
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil && scpURL.MatchString(s.URL), err == nil && !t.accepts(u.Scheme):
+		d.fault(at, t.urlHint(s.URL), "spec.url of type %s must begin with %s", s.Type, t.schemes())
+	case err != nil:
+		d.fault(at, "", "spec.url is no valid URL") // the cause would quote it, password and all
+	case u.Host == "":
+		d.fault(at, "", "spec.url names no host")
+	case u.User != nil:
+		d.fault(at, "put the credential into a Secret and name it in secretRef", "spec.url holds a credential")
+	case s.Type == TypeExternalService && u.Scheme == "http" && !s.Insecure:
+		d.fault(at, "use https://, or say insecure: true", "spec.url is http://, which needs spec.insecure")
+	case t.repository:
+		s.URL = repositoryURL(u)
+		if strings.Trim(u.Path, "/") == "" {
+			d.fault(at, "write the address of the repository, as the browser shows it", "spec.url names no repository")
+		}
+	}
+}
+
+func (t providerType) accepts(scheme string) bool {
+	if t.scheme == "oci" {
+		return scheme == "oci"
+	}
+	return scheme == "http" || scheme == "https"
+}
+
+func (t providerType) schemes() string {
+	if t.scheme == "oci" {
+		return "oci://"
+	}
+	return "https:// or http://"
+}
+
+// repositoryURL takes off what a clone URL has and a project's address has not.
+func repositoryURL(u *url.URL) string {
+	clean := *u
+	clean.RawPath, clean.RawQuery, clean.Fragment = "", "", ""
+	clean.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), ".git")
+	return strings.TrimRight(clean.String(), "/")
+}
+
+// urlHint is the address that was probably meant.
+func (t providerType) urlHint(raw string) string {
+	if scp := scpURL.FindStringSubmatch(raw); scp != nil && !strings.Contains(raw, "://") {
+		raw = "ssh://" + scp[1] + "/" + scp[2]
+	} else if !strings.Contains(raw, "://") {
+		raw = "//" + raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	fixed := &url.URL{Scheme: "https", Host: u.Hostname(), Path: u.Path}
+	if t.scheme == "oci" {
+		fixed.Scheme, fixed.Host = "oci", u.Host
+		return "write " + fixed.String()
+	}
+	return "write " + repositoryURL(fixed)
+}
