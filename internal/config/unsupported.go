@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+// Unsupported are warnings for what the file asks for and this version does not
+// do. A value that asks for nothing (the default, spelled out) gives none.
+func (c *Config) Unsupported() []*Fault {
+	var warnings []*Fault
+	for _, u := range []struct {
+		asked bool
+		path  string
+		what  string
+	}{
+		{c.Target.Flux != nil, "target.flux", "no Flux Kustomizations are written"},
+		{!c.Target.Commit.Signing.Secret.IsZero(), "target.commit.signing", "commits are not signed"},
+		{c.Target.Commit.Per == PerPass, "target.commit.per", "each changed ResourceSet gets its own commit"},
+		{c.Target.Commit.SkipCI != SkipCINone, "target.commit.skipCI", "commits carry no such mark"},
+		{c.Target.Mode == ModePullRequest, "target.mode", "commits are pushed to the branch itself"},
+		{len(c.Target.Labels) > 0, "target.labels", "there are no pull requests to label"},
+		{c.isSet("drift"), "drift", "hand edits are neither held nor restored"},
+		{c.isSet("prune"), "prune", "removals are not limited"},
+		{len(c.Events) > 0, "events", "no events are sent"},
+		{c.Secrets.Kubernetes, "secrets.kubernetes", "secrets are read from a directory only"},
+	} {
+		if u.asked {
+			warnings = append(warnings, c.faultAt(u.path, "", "not acted on by this version: %s", u.what))
+		}
+	}
+	return warnings
+}
