@@ -102,20 +102,28 @@ generated folder, and commits and pushes them. Flux applies and prunes from ther
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newVersionCommand())
+	root.AddCommand(newBuildCommand(), newVersionCommand())
 	return root
 }
 
+// A suggester is an error that knows what the user can do about it.
+type suggester interface{ Suggestion() string }
+
 // printError writes one line per error, each with its hint below. Joined errors
 // are printed apart, so that every fault has a line of its own.
-func printError(w io.Writer, err error) {
+func printError(w io.Writer, err error) { printFaults(w, "error", err) }
+
+// printWarning does the same for what does not stop the command.
+func printWarning(w io.Writer, err error) { printFaults(w, "warning", err) }
+
+func printFaults(w io.Writer, word string, err error) {
 	for _, e := range flatten(err) {
 		lines := strings.Split(strings.TrimRight(e.Error(), "\n"), "\n")
-		fmt.Fprintf(w, "renderer: error: %s\n", lines[0])
+		fmt.Fprintf(w, "renderer: %s: %s\n", word, lines[0])
 		for _, line := range lines[1:] {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
-		var s interface{ Suggestion() string }
+		var s suggester
 		if errors.As(e, &s) && s.Suggestion() != "" {
 			fmt.Fprintf(w, "renderer: hint: %s\n", s.Suggestion())
 		}

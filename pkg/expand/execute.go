@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expand
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"resourceset.example/renderer/pkg/api"
+)
+
+// Limits of one input set. They are far above what a cluster could take, and keep
+// a template or an input from taking the process down.
+const (
+	maxOutput = 16 << 20 // bytes of text that the templates of a set may write
+	maxSteps  = 10 << 20 // passes of loops and calls of templates
+)
+
+// A worker renders one set after the other. It has clones of the templates whose
+// function "inputs" returns the worker's current set.
+type worker struct {
+	p      *Program
+	tmpls  []*template.Template
+	inputs api.Input
+	steps  int
+	buf    bytes.Buffer
+	left   int // bytes that may still be written
+}
+
+func (p *Program) newWorker() *worker {
+	w := &worker{p: p}
+	funcs := template.FuncMap{
+		"inputs":     func() map[string]any { return w.inputs },
+		stepFunction: w.step,
+	}
+	for _, part := range p.parts {
+		// Clone fails only for templates that have been executed as HTML.
+		clone := template.Must(part.tmpl.Clone())
+		w.tmpls = append(w.tmpls, clone.Funcs(funcs))
+	}
+	return w
+}
+
+func (w *worker) step() (string, error) {
+	w.steps++
+	if w.steps > maxSteps {
+		return "", fmt.Errorf("more than %d passes of loops", maxSteps)
+	}
+	return "", nil
+}
+
+// Write appends to the text of the current part.
+func (w *worker) Write(data []byte) (int, error) {
+	if len(data) > w.left {
+		return 0, fmt.Errorf("more than %d MiB of output", maxOutput>>20)
+	}
+	w.left -= len(data)
+	return w.buf.Write(data)
+}
+
+func (w *worker) renderSet(set *Set, _ Options) setResult {
+	w.steps, w.left = 0, maxOutput
+	result := setResult{objects: make([][]Object, len(w.p.parts))}
+	var errs []error
+	for n, part := range w.p.parts {
+		objects, err := w.renderPart(n, set)
+		if err != nil {
+			errs = append(errs, w.p.failure(part, set, err))
+			continue
+		}
+		for _, object := range objects {
+			if !object.excluded() {
+				decorate(w.p.rs, object.Content)
+				result.objects[n] = append(result.objects[n], object)
+			}
+		}
+	}
+	result.err = errors.Join(errs...)
+	return result
+}
+
+func (w *worker) renderPart(n int, set *Set) ([]Object, error) {
+	part := w.p.parts[n]
+	w.inputs = set.Inputs
+	if w.p.mutates {
+		w.inputs = copyMap(set.Inputs)
+	}
+	w.buf.Reset()
+	if err := w.tmpls[n].Execute(w, nil); err != nil {
+		return nil, err
+	}
+	docs, err := decodeDocuments(w.buf.Bytes())
+	if err != nil {
+		return nil, defectf("a text with YAML's own characters needs << … | quote >>, several lines need nindent",
+			"does not render to valid YAML: %v", err)
+	}
+	objects, err := part.objectsIn(docs)
+	if err == nil && !part.documents && len(objects) == 0 {
+		err = defectf("the annotation "+api.AnnotationReconcile+": disabled leaves an object out", "renders to nothing")
+	}
+	return objects, err
+}
+
+func copyMap(in map[string]any) map[string]any {
+	out := make(map[string]any, len(in))
+	for key, value := range in {
+		out[key] = copyValue(value)
+	}
+	return out
+}
+
+func copyValue(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return copyMap(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = copyValue(v[i])
+		}
+		return out
+	}
+	return value
+}
+
+var (
+	// text/template says where an execution stopped.
+	executionPlace = regexp.MustCompile(`^executing .*? at <(.*?)>: `)
+	missingEntry   = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+)
+
+// executionError makes one line of what text/template says, and a hint where a
+// field is missing.
+func (p *Program) executionError(part *part, set *Set, err error) *TemplateError {
+	line, msg := splitTemplateError(err.Error())
+	place := ""
+	if m := executionPlace.FindStringSubmatch(msg); m != nil {
+		place, msg = m[1], msg[len(m[0]):]
+	}
+	if m := missingEntry.FindStringSubmatch(msg); m != nil {
+		return p.missingError(part, set, line, place, m[1])
+	}
+	msg = strings.TrimPrefix(msg, "error calling fail: ")
+	if place != "" && !strings.HasPrefix(place, "fail ") {
+		msg = fmt.Sprintf("at << %s >>: %s", place, msg)
+	}
+	return p.errorIn(part, line, msg, "")
+}
+
+// missingError is about a field that the inputs lack. The place is what text/template
+// was evaluating, "inputs.bed.frame"; it tells which map lacks the field.
+func (p *Program) missingError(part *part, set *Set, line int, place, field string) *TemplateError {
+	have, owner := set.Inputs, "inputs"
+	if path, ok := strings.CutPrefix(place, "inputs."); ok {
+		for _, name := range strings.Split(path, ".") {
+			next, isMap := have[name].(map[string]any)
+			if name == field || !isMap {
+				break
+			}
+			have, owner = next, owner+"."+name
+		}
+	}
+	names := slices.Sorted(maps.Keys(have))
+	hint := "this set has no fields"
+	if len(names) > 0 {
+		hint = "this set has " + strings.Join(names, ", ")
+	}
+	if near := nearest(field, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? ", near) + hint
+	}
+	e := p.errorIn(part, line, fmt.Sprintf("%s has no %q", owner, field), hint)
+	e.Missing = field
+	return e
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expand
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"resourceset.example/renderer/pkg/api"
+)
+
+// Options say how strictly Render judges what comes out.
+type Options struct {
+	Structure StructureGuard
+}
+
+// StructureGuard says what happens when an input value changes the structure of
+// the output, as a text with a line break does that is not quoted.
+type StructureGuard int
+
+// How the structure of the output is guarded.
+const (
+	StructureOff     StructureGuard = iota // not looked at
+	StructureWarn                          // reported as a warning
+	StructureEnforce                       // the set fails
+)
+
+// Render executes the templates for every set. Without sets it renders once, with
+// empty inputs, unless the ResourceSet gets its inputs from somewhere. A set that
+// fails is among Failed, and the others are rendered all the same.
+func (p *Program) Render(ctx context.Context, sets []Set, opts Options) *Rendering {
+	if len(sets) == 0 && p.hasInputs() {
+		return &Rendering{}
+	}
+	jobs := sets
+	if len(sets) == 0 {
+		jobs = []Set{{Inputs: api.Input{}}}
+	}
+	results := p.renderAll(ctx, jobs, opts)
+	if err := ctx.Err(); err != nil {
+		return &Rendering{Failed: []SetError{{Set: -1, Err: err}}}
+	}
+	return p.assemble(jobs, results, len(sets) > 0)
+}
+
+// hasInputs says that the ResourceSet is rendered once per input set, if there are any.
+func (p *Program) hasInputs() bool {
+	return len(p.rs.Spec.Inputs) > 0 || len(p.rs.Spec.InputsFrom) > 0
+}
+
+// A setResult is what one set rendered to: the objects of each part, or an error.
+type setResult struct {
+	objects  [][]Object
+	warnings []*api.Fault
+	err      error
+}
+
+// renderAll renders the sets on all processors. The results are in their order.
+func (p *Program) renderAll(ctx context.Context, sets []Set, opts Options) []setResult {
+	results := make([]setResult, len(sets))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(sets)) {
+		wg.Go(func() {
+			w := p.newWorker()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(sets) || ctx.Err() != nil {
+					return
+				}
+				results[i] = w.renderSet(&sets[i], opts)
+			}
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+// assemble puts the objects into the operator's order: part by part, in each part
+// set by set. The first object of an identity wins.
+func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rendering {
+	r := &Rendering{}
+	failed := make(map[int]error)
+	for i := range results {
+		if results[i].err != nil {
+			failed[i] = results[i].err
+		}
+		r.Warnings = append(r.Warnings, results[i].warnings...)
+	}
+	merge := newMerge(p, sets, withSets)
+	for n, part := range p.parts {
+		for i := range results {
+			if failed[i] != nil {
+				continue
+			}
+			for _, object := range results[i].objects[n] {
+				merge.add(part, i, object)
+			}
+		}
+	}
+	r.Objects = merge.objects
+	r.Warnings = append(r.Warnings, merge.warnings...)
+	if merge.err != nil {
+		r.Objects = nil
+		r.Failed = append(r.Failed, SetError{Set: -1, Err: merge.err})
+	}
+	for i, err := range failed {
+		r.Failed = append(r.Failed, SetError{Set: i, Err: err})
+	}
+	if !withSets {
+		for i := range r.Failed {
+			r.Failed[i].Set = -1
+		}
+	}
+	slices.SortFunc(r.Failed, func(a, b SetError) int { return cmp.Compare(a.Set, b.Set) })
+	return r
+}
+
+// A merge collects objects, one of each identity.
+type merge struct {
+	p        *Program
+	sets     []Set
+	withSets bool
+	index    map[ObjectID]int // into objects
+	parts    []*part          // that objects came from
+	objects  []Object
+	warnings []*api.Fault
+	err      error
+}
+
+func newMerge(p *Program, sets []Set, withSets bool) *merge {
+	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int)}
+}
+
+func (m *merge) add(part *part, set int, object Object) {
+	at, seen := m.index[object.ID]
+	if !seen {
+		if m.withSets {
+			object.Sets = []int{set}
+		}
+		m.index[object.ID] = len(m.objects)
+		m.objects = append(m.objects, object)
+		m.parts = append(m.parts, part)
+		return
+	}
+	first := m.parts[at]
+	kept := &m.objects[at]
+	if first.order != part.order {
+		if m.err == nil {
+			m.err = m.p.errorIn(part, 0, fmt.Sprintf("%s is in two steps, %q and %q", object.ID, first.step, part.step),
+				"an object belongs to one step; remove it from one of them")
+		}
+		return
+	}
+	last := len(kept.Sets) - 1
+	if last >= 0 && kept.Sets[last] != set {
+		kept.Sets = append(kept.Sets, set)
+		slices.Sort(kept.Sets)
+		kept.Sets = slices.Compact(kept.Sets)
+		return
+	}
+	origin := ""
+	if m.withSets {
+		origin = m.sets[set].Origin
+	}
+	m.warnings = append(m.warnings, repeated(m.p, part, origin, object.ID))
+}
+
+// repeated is the warning about an object that one input set renders twice.
+func repeated(p *Program, part *part, origin string, id ObjectID) *api.Fault {
+	e := p.errorIn(part, 0, "", "")
+	parts := []string{part.path}
+	if origin != "" {
+		parts = append(parts, origin)
+	}
+	parts = append(parts, fmt.Sprintf("%s is there already and is left out", id))
+	return &api.Fault{Pos: e.Pos, Object: e.Object, Msg: strings.Join(parts, ": "),
+		Hint: "only the first object of a group, kind, namespace and name is kept"}
+}
+
+// failure makes a *TemplateError of what went wrong with a part for one set.
+func (p *Program) failure(part *part, set *Set, err error) *TemplateError {
+	var e *TemplateError
+	var d *defect
+	switch {
+	case errors.As(err, &e):
+	case errors.As(err, &d):
+		e = p.errorIn(part, 0, d.msg, d.hint)
+	default:
+		e = p.executionError(part, set, err)
+	}
+	e.Origin = set.Origin
+	return e
+}
