@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expand
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"resourceset.example/renderer/pkg/api"
+)
+
+// annotationFluxSubstitute set to "disabled", as annotation or label of an object,
+// keeps Flux's post-build substitution away from it.
+const annotationFluxSubstitute = "kustomize.toolkit.fluxcd.io/substitute"
+
+// encode makes the bytes of every placed object, on all processors.
+func (l *layout) encode() error {
+	substitute := l.ResourceSet.Annotations[api.AnnotationSubstitute] == "true"
+	workers := min(runtime.GOMAXPROCS(0), 1+len(l.placed)/100)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			for i := w; i < len(l.placed); i += workers {
+				p := &l.placed[i]
+				p.data, p.err = l.manifest(*p.object, substitute)
+				p.blob = BlobHash(p.data)
+			}
+		})
+	}
+	wait.Wait()
+	var errs []error
+	for i := range l.placed {
+		if err := l.placed[i].err; err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", l.ResourceSet, l.placed[i].object.ID, err))
+		}
+	}
+	l.collect()
+	return errors.Join(errs...)
+}
+
+// manifest is an object's file. Flux replaces what looks like a variable anywhere in
+// a manifest, and "$$" by "$"; a text that came from a pull request's title must
+// neither break the build nor pull in a value of the cluster, so Flux is told to leave
+// such an object alone.
+func (l *layout) manifest(object Object, substitute bool) ([]byte, error) {
+	data, err := l.Encode(object)
+	if err != nil || substitute || !bytes.Contains(data, []byte("${")) && !bytes.Contains(data, []byte("$$")) {
+		return data, err
+	}
+	metadata, _ := object.Content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, decided := annotations[annotationFluxSubstitute]; decided {
+		return data, nil
+	}
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[annotationFluxSubstitute] = "disabled"
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["annotations"] = annotations
+	object.Content = maps.Clone(object.Content)
+	object.Content["metadata"] = metadata
+	return l.Encode(object)
+}
+
+// collect sorts the placed objects into the folders that they belong to.
+func (l *layout) collect() {
+	l.shared = map[string]SharedFile{}
+	l.files = make([]map[string]string, len(l.Sets))
+	for i := range l.placed {
+		p := &l.placed[i]
+		if p.owner >= 0 {
+			if l.files[p.owner] == nil {
+				l.files[p.owner] = map[string]string{}
+			}
+			l.files[p.owner][p.file] = p.blob
+			l.out.Files[p.folder+"/"+p.file] = File{Blob: p.blob, Content: p.data}
+			continue
+		}
+		old, kept := l.keptContent(p)
+		file := SharedFile{Blob: p.blob}
+		var first []string
+		if kept {
+			file.Blob = old.Blob
+			first = l.keptProducers(old)
+		} else {
+			l.out.Files[p.folder+"/"+p.file] = File{Blob: p.blob, Content: p.data}
+		}
+		file.Sets, file.All = l.sharedBy(p, first, old)
+		l.shared[p.file] = file
+	}
+}
+
+// sharedBy are the names of the sets that a shared file is recorded for: first, then
+// those that produced it now, then the kept ones that did earlier.
+func (l *layout) sharedBy(p *placed, first []string, old SharedFile) (names []string, all bool) {
+	if len(first) == 0 && len(l.kept) == 0 && len(p.sets) == l.written() {
+		return nil, len(p.sets) > 0
+	}
+	names = append(names, first...)
+	for _, set := range p.sets {
+		names = append(names, l.Sets[set].Name)
+	}
+	if len(first) == 0 {
+		names = append(names, l.keptProducers(old)...)
+	}
+	return names, false
+}
+
+// written counts the sets that are written.
+func (l *layout) written() int {
+	n := 0
+	for _, state := range l.states {
+		if state == stateWritten {
+			n++
+		}
+	}
+	return n
+}
+
+// finish completes the list of files and compares it with the previous one.
+func (l *layout) finish() {
+	for name, file := range l.shared {
+		path := sharedDir + "/" + name
+		if _, rendered := l.out.Files[path]; !rendered {
+			l.out.Files[path] = File{Blob: file.Blob}
+		}
+	}
+	lock := &Lock{ResourceSet: l.ResourceSet.NamespacedName(), Keys: l.keys(), Sets: l.lockedSets()}
+	if len(l.shared) > 0 {
+		lock.Shared = l.shared
+	}
+	for i := range lock.Sets {
+		set := &lock.Sets[i]
+		for name, blob := range set.Files {
+			path := set.Name + "/" + name
+			if _, rendered := l.out.Files[path]; !rendered {
+				l.out.Files[path] = File{Blob: blob}
+			}
+		}
+	}
+	kustomization := Kustomization(slices.Collect(maps.Keys(l.out.Files)))
+	lock.Kustomization = BlobHash(kustomization)
+	l.out.Files[kustomizationFile] = File{Blob: lock.Kustomization, Content: kustomization}
+	l.compare(lock)
+	l.changes(lock)
+}
+
+// compare finds what is to be written and deleted. The lock is written along with
+// manifests only, so that data which no template shows makes no commit.
+func (l *layout) compare(lock *Lock) {
+	before := l.Previous.Files()
+	l.out.Write = map[string][]byte{}
+	for path, file := range l.out.Files {
+		if file.Content != nil && before[path] != file.Blob {
+			l.out.Write[path] = file.Content
+		}
+	}
+	for path := range before {
+		if _, wanted := l.out.Files[path]; !wanted {
+			l.out.Delete = append(l.out.Delete, path)
+		}
+	}
+	slices.Sort(l.out.Delete)
+	l.out.Lock = l.Previous
+	if l.out.Changed() {
+		l.out.Lock = lock
+		l.out.Write[LockFile] = lock.Encode()
+	}
+}
+
+// Kustomization is the kustomization.yaml that lists files, relative to its own
+// folder. Entries are quoted, because kustomize takes a bare 12 for a number and
+// refuses it. Without files it holds a literal empty list: kustomize refuses a file
+// without one, and then Flux prunes nothing.
+func Kustomization(files []string) []byte {
+	out := []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:")
+	if len(files) == 0 {
+		return append(out, " []\n"...)
+	}
+	out = append(out, '\n')
+	files = slices.Clone(files)
+	slices.Sort(files)
+	for _, file := range files {
+		out = append(out, "- "...)
+		out = strconv.AppendQuote(out, file) // made of [A-Za-z0-9._/-]: Go's and YAML's quotes are one
+		out = append(out, '\n')
+	}
+	return out
+}
+
+// RootKustomization is the kustomization.yaml of the target path: it lists the
+// folders of ResourceSets (see [Dir]).
+func RootKustomization(dirs []string) []byte { return Kustomization(dirs) }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expand
+
+import (
+	"fmt"
+	"strings"
+
+	"resourceset.example/renderer/pkg/api"
+)
+
+// Annotations by which the operator copies data of the live cluster into objects.
+const (
+	annotationCopyFrom     = api.Group + "/copyFrom"
+	annotationChecksumFrom = api.Group + "/checksumFrom"
+)
+
+// refusal is why an object must not be written, or nil. Doubts become warnings.
+func (l *layout) refusal(object *Object) error {
+	metadata, _ := object.Content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if from, ok := annotations[annotationCopyFrom]; ok {
+		return l.copyFault(object, from)
+	}
+	if _, ok := annotations[annotationChecksumFrom]; ok {
+		l.out.Warnings = append(l.out.Warnings, l.fault(object,
+			"the annotation "+annotationChecksumFrom+" is not acted on yet",
+			"the object is written as it is; its pods do not restart when what it names changes"))
+	}
+	if l.AllowPlainSecrets {
+		return nil
+	}
+	if secret := plainSecret(object.Content); secret != "" {
+		return l.fault(object, secret+" is not encrypted: in Git everybody who can read the repository could read it, for ever",
+			"encrypt its data with SOPS, have it made in the cluster (by an ExternalSecret, for example), "+
+				"or set secrets.allowPlainOutput: true")
+	}
+	return nil
+}
+
+func (l *layout) copyFault(object *Object, from any) error {
+	msg := fmt.Sprintf("the annotation %s: %v wants data of the live cluster, which renderer does not read", annotationCopyFrom, from)
+	hint := "write the data into the template, or have it copied inside the cluster"
+	if object.ID.Kind == "Secret" {
+		msg = fmt.Sprintf("the annotation %s: %v would put the plain text of a Secret into Git", annotationCopyFrom, from)
+		hint = "have the Secret made in the cluster, by an ExternalSecret or a replicator, or encrypt it with SOPS"
+	}
+	return l.fault(object, msg, hint)
+}
+
+// fault is about an object, and placed where its template is.
+func (l *layout) fault(object *Object, msg, hint string) *api.Fault {
+	return &api.Fault{
+		Pos:    l.ResourceSet.At("spec"),
+		Object: l.ResourceSet.String(),
+		Msg:    object.ID.String() + ": " + msg,
+		Hint:   hint,
+	}
+}
+
+// plainSecret names the first Secret with data that is not encrypted, in an object
+// or, when that is a list, among its items.
+func plainSecret(content map[string]any) string {
+	kind, _ := content["kind"].(string)
+	version, _ := content["apiVersion"].(string)
+	if items, ok := content["items"].([]any); ok && strings.HasSuffix(kind, "List") {
+		for _, item := range items {
+			object, _ := item.(map[string]any)
+			if object["kind"] == nil && version == "v1" && kind == "SecretList" {
+				object = withKind(object)
+			}
+			if secret := plainSecret(object); secret != "" {
+				return secret
+			}
+		}
+		return ""
+	}
+	if kind != "Secret" || version != "v1" || isEncrypted(content) {
+		return ""
+	}
+	if isEmpty(content["data"]) && isEmpty(content["stringData"]) {
+		return ""
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	return fmt.Sprintf("Secret %v", metadata["name"])
+}
+
+// withKind makes a Secret of an item of a SecretList, whose kind may be left out.
+func withKind(item map[string]any) map[string]any {
+	object := map[string]any{}
+	for key, value := range item {
+		object[key] = value
+	}
+	object["kind"], object["apiVersion"] = "Secret", "v1"
+	return object
+}
+
+func isEmpty(value any) bool {
+	if value == nil {
+		return true
+	}
+	m, ok := value.(map[string]any)
+	return ok && len(m) == 0
+}
+
+// isEncrypted says that SOPS encrypted every value of a Secret, and signed that.
+func isEncrypted(content map[string]any) bool {
+	sops, _ := content["sops"].(map[string]any)
+	if mac, _ := sops["mac"].(string); mac == "" {
+		return false
+	}
+	for _, field := range []string{"data", "stringData"} {
+		if isEmpty(content[field]) {
+			continue
+		}
+		data, ok := content[field].(map[string]any)
+		if !ok {
+			return false
+		}
+		for _, value := range data {
+			text, _ := value.(string)
+			if !strings.HasPrefix(text, "ENC[") || !strings.HasSuffix(text, "]") {
+				return false
+			}
+		}
+	}
+	return true
+}

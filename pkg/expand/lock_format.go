@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expand
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The format of inputs.lock is described in docs/inputs-lock.md. The version comes
+// first, in a line of its own, in every format to come.
+const (
+	lockHeader  = "# What this folder was rendered from. Written by renderer, applied by nobody.\n"
+	versionLine = "version: "
+	allSets     = "all"
+)
+
+// Encode returns the bytes of inputs.lock.
+func (l *Lock) Encode() []byte {
+	out := make([]byte, 0, 256*(1+len(l.Shared))+512*len(l.Sets))
+	out = append(out, lockHeader...)
+	out = append(out, versionLine...)
+	out = strconv.AppendInt(out, LockVersion, 10)
+	out = append(out, '\n')
+	doc := map[string]any{
+		"resourceSet":   l.ResourceSet,
+		"kustomization": l.Kustomization,
+	}
+	if len(l.Keys) > 0 {
+		doc["keys"] = textMap(l.Keys)
+	}
+	if len(l.Shared) > 0 {
+		shared := make(map[string]any, len(l.Shared))
+		for name, file := range l.Shared {
+			shared[name] = file.document()
+		}
+		doc["shared"] = shared
+	}
+	sets := make([]any, len(l.Sets))
+	for i := range l.Sets {
+		sets[i] = l.Sets[i].document()
+	}
+	doc["sets"] = sets
+	return appendMap(out, doc, 0)
+}
+
+func (f SharedFile) document() map[string]any {
+	doc := map[string]any{"blob": f.Blob}
+	switch {
+	case f.All:
+		doc["sets"] = allSets
+	case len(f.Sets) > 0:
+		doc["sets"] = textList(f.Sets)
+	}
+	return doc
+}
+
+func (s *LockedSet) document() map[string]any {
+	doc := map[string]any{"name": s.Name, "files": textMap(s.Files)}
+	if s.ID != "" {
+		doc["id"] = s.ID
+	}
+	if s.Provider != "" {
+		doc["provider"] = s.Provider
+	}
+	if s.Inline {
+		doc["inline"] = true
+	}
+	if s.Kept {
+		doc["kept"] = true
+	}
+	if len(s.Inputs) > 0 {
+		doc["inputs"] = s.Inputs
+	}
+	if len(s.Sensitive) > 0 {
+		doc["sensitive"] = textList(s.Sensitive)
+	}
+	return doc
+}
+
+func textMap(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for key, value := range m {
+		out[key] = value
+	}
+	return out
+}
+
+func textList(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
+}
+
+// ParseLock reads inputs.lock. The error is a [*NewerLockError] or a
+// [*DamagedLockError]: a lock is either understood whole or not at all. No path that
+// a parsed lock holds leaves the ResourceSet's folder.
+func ParseLock(data []byte) (*Lock, error) {
+	if len(data) > maxLockBytes {
+		return nil, &DamagedLockError{Msg: fmt.Sprintf("larger than %d bytes", maxLockBytes)}
+	}
+	r := &yamlReader{data: string(data)}
+	r.next()
+	text, ok := strings.CutPrefix(r.text, versionLine)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil || version < 1 || r.indent > 0 {
+		return nil, &DamagedLockError{Line: r.line, Msg: "does not begin with a version"}
+	}
+	if version > LockVersion {
+		return nil, &NewerLockError{Version: version}
+	}
+	doc, err := readYAML(r)
+	if err != nil {
+		damaged := &DamagedLockError{Msg: err.Error()}
+		if at := (*lineError)(nil); errors.As(err, &at) {
+			damaged.Line, damaged.Msg = at.line, at.msg
+		}
+		return nil, damaged
+	}
+	fields := fieldReader{doc: doc}
+	lock := &Lock{
+		ResourceSet:   fields.text("resourceSet"),
+		Kustomization: fields.text("kustomization"),
+		Keys:          fields.texts("keys"),
+	}
+	shared := fields.object("shared")
+	sets := fields.list("sets")
+	fields.end("")
+	lock.readShared(&fields, shared)
+	lock.readSets(&fields, sets)
+	if fields.err == nil {
+		fields.err = lock.check()
+	}
+	if fields.err != nil {
+		return nil, &DamagedLockError{Msg: fields.err.Error()}
+	}
+	return lock, nil
+}
+
+func (l *Lock) readShared(fields *fieldReader, shared map[string]any) {
+	for name, value := range shared {
+		f := fieldReader{}
+		f.doc, _ = value.(map[string]any)
+		file := SharedFile{Blob: f.text("blob")}
+		if f.doc["sets"] == allSets {
+			file.All = true
+			delete(f.doc, "sets")
+		} else {
+			file.Sets = f.textList("sets")
+		}
+		f.end("shared " + name)
+		fields.fail(f.err)
+		if l.Shared == nil {
+			l.Shared = make(map[string]SharedFile, len(shared))
+		}
+		l.Shared[name] = file
+	}
+}
+
+func (l *Lock) readSets(fields *fieldReader, sets []any) {
+	if len(sets) > 0 {
+		l.Sets = make([]LockedSet, 0, len(sets))
+	}
+	for i, value := range sets {
+		f := fieldReader{}
+		f.doc, _ = value.(map[string]any)
+		set := LockedSet{
+			Name:      f.text("name"),
+			ID:        f.text("id"),
+			Provider:  f.text("provider"),
+			Inline:    f.bool("inline"),
+			Kept:      f.bool("kept"),
+			Inputs:    f.object("inputs"),
+			Sensitive: f.textList("sensitive"),
+			Files:     f.texts("files"),
+		}
+		f.end("sets[" + strconv.Itoa(i) + "]")
+		fields.fail(f.err)
+		l.Sets = append(l.Sets, set)
+	}
+}
+
+// check is what paths and hashes must look like before anything is deleted by them.
+func (l *Lock) check() error {
+	if l.Kustomization != "" && !isBlob(l.Kustomization) {
+		return errors.New("kustomization is no Git blob")
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Shared)) {
+		if err := checkFile(name, l.Shared[name].Blob); err != nil {
+			return fmt.Errorf("shared: %w", err)
+		}
+	}
+	names := make(map[string]bool, len(l.Sets))
+	for i := range l.Sets {
+		set := &l.Sets[i]
+		if !isFolder(set.Name) {
+			return fmt.Errorf("sets[%d]: %q is no folder name", i, cut(set.Name, maxFolderName))
+		}
+		if names[set.Name] {
+			return fmt.Errorf("sets[%d]: a second set %q", i, set.Name)
+		}
+		names[set.Name] = true
+		for name, blob := range set.Files {
+			if err := checkFile(name, blob); err != nil {
+				return fmt.Errorf("set %s: %w", set.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// isFolder says that name is one that a set's folder can have.
+func isFolder(name string) bool {
+	return name != "" && len(name) <= maxFolderName && slug(name) == name && !isReserved(name)
+}
+
+// checkFile refuses file names that we do not make.
+func checkFile(name, blob string) error {
+	if !isManifestName(name) {
+		return fmt.Errorf("%q is no name of a manifest", cut(name, 2*maxFolderName))
+	}
+	if !isBlob(blob) {
+		return fmt.Errorf("%s: no Git blob", name)
+	}
+	return nil
+}
+
+// isBlob says that text is the hash of a Git blob.
+func isBlob(text string) bool {
+	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// A fieldReader takes the fields out of a document, remembers the first fault and
+// finds what is left over.
+type fieldReader struct {
+	doc map[string]any
+	err error
+}
+
+func (f *fieldReader) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// take removes and returns a field.
+func take[T any](f *fieldReader, name, what string) T {
+	value, ok := f.doc[name]
+	delete(f.doc, name)
+	typed, is := value.(T)
+	if ok && !is {
+		f.fail(fmt.Errorf("%s is not %s", name, what))
+	}
+	return typed
+}
+
+func (f *fieldReader) text(name string) string { return take[string](f, name, "a text") }
+func (f *fieldReader) bool(name string) bool   { return take[bool](f, name, "true or false") }
+func (f *fieldReader) list(name string) []any  { return take[[]any](f, name, "a list") }
+func (f *fieldReader) object(name string) map[string]any {
+	return take[map[string]any](f, name, "a map")
+}
+
+func (f *fieldReader) texts(name string) map[string]string {
+	values := f.object(name)
+	if values == nil {
+		return nil
+	}
+	texts := make(map[string]string, len(values))
+	for key, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			f.fail(fmt.Errorf("%s: %s is not a text", name, key))
+		}
+		texts[key] = text
+	}
+	return texts
+}
+
+func (f *fieldReader) textList(name string) []string {
+	values := f.list(name)
+	if values == nil {
+		return nil
+	}
+	texts := make([]string, 0, len(values))
+	for _, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			f.fail(fmt.Errorf("%s is not a list of texts", name))
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// end fails when fields are left that nobody took, and says where faults are.
+func (f *fieldReader) end(where string) {
+	if f.err == nil && len(f.doc) > 0 {
+		f.err = fmt.Errorf("unknown field %q", cut(slices.Min(slices.Collect(maps.Keys(f.doc))), maxFolderName))
+	}
+	if f.err != nil && where != "" {
+		f.err = fmt.Errorf("%s: %w", where, f.err)
+	}
+}
