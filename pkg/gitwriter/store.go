@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitwriter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+const (
+	objectCacheSize = 48 * cache.MiByte // decoded objects kept for the next reads
+	deltaCacheSize  = 16 * cache.MiByte // delta bases, inside the library
+	maxCachedObject = 4 << 20
+	maxObject       = 256 << 20 // larger ones are not read into memory
+)
+
+var errReadOnly = errors.New("objects enter a mirror only by fetching and pushing")
+
+// A store is the bare repository on disk of one generation of the mirror. The library's
+// storage may be used by one goroutine at a time and hands out objects that read their
+// file later on, so every read happens under a lock and returns objects in memory.
+type store struct {
+	dir string
+
+	mu    sync.Mutex
+	git   *filesystem.Storage
+	cache *cache.ObjectLRU
+}
+
+var _ storer.EncodedObjectStorer = (*store)(nil)
+
+func openStore(dir string) *store {
+	return &store{dir: dir, git: openStorage(dir), cache: cache.NewObjectLRU(objectCacheSize)}
+}
+
+func openStorage(dir string) *filesystem.Storage {
+	return filesystem.NewStorageWithOptions(osfs.New(dir, osfs.WithBoundOS()), cache.NewObjectLRU(deltaCacheSize),
+		filesystem.Options{ExclusiveAccess: true, KeepDescriptors: true})
+}
+
+// createStore makes an empty bare repository that git itself accepts, too.
+func createStore(dir string) (*store, error) {
+	s := openStore(dir)
+	if err := s.git.Init(); err != nil {
+		return nil, err
+	}
+	const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	return s, s.git.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, mirrorRef))
+}
+
+func (s *store) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.git.ObjectStorage.Close()
+}
+
+// EncodedObject returns the object in memory, or plumbing.ErrObjectNotFound.
+func (s *store) EncodedObject(typ plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if obj, ok := s.cache.Get(hash); ok && (typ == plumbing.AnyObject || obj.Type() == typ) {
+		return obj, nil
+	}
+	obj, err := s.git.EncodedObject(typ, hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) && hash == emptyTree {
+		empty := &plumbing.MemoryObject{}
+		empty.SetType(plumbing.TreeObject)
+		return empty, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	memory, err := materialize(obj)
+	if err != nil {
+		return nil, fmt.Errorf("object %s: %w", hash, err)
+	}
+	if memory.Size() <= maxCachedObject {
+		s.cache.Put(memory)
+	}
+	return memory, nil
+}
+
+func materialize(obj plumbing.EncodedObject) (plumbing.EncodedObject, error) {
+	if memory, ok := obj.(*plumbing.MemoryObject); ok {
+		return memory, nil
+	}
+	if obj.Size() > maxObject {
+		return nil, fmt.Errorf("%d bytes are too many to read", obj.Size())
+	}
+	r, err := obj.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	memory := &plumbing.MemoryObject{}
+	memory.SetType(obj.Type())
+	memory.SetSize(obj.Size())
+	if _, err := io.Copy(memory, r); err != nil {
+		return nil, err
+	}
+	return memory, nil
+}
+
+// read is the content of an object.
+func (s *store) read(typ plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
+	obj, err := s.EncodedObject(typ, hash)
+	if err != nil {
+		return nil, err
+	}
+	r, err := obj.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data := make([]byte, obj.Size())
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, fmt.Errorf("object %s: %w", hash, err)
+	}
+	return data, nil
+}
+
+// HasEncodedObject returns nil if the object is there.
+func (s *store) HasEncodedObject(hash plumbing.Hash) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.git.HasEncodedObject(hash)
+}
+
+func (s *store) has(hash plumbing.Hash) bool { return s.HasEncodedObject(hash) == nil }
+
+// EncodedObjectSize is the size of the object's content.
+func (s *store) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.git.EncodedObjectSize(hash)
+}
+
+// addPack stores a packfile with its index. The pack must not need objects outside itself.
+func (s *store) addPack(pack io.Reader) (err error) {
+	w, err := s.packWriter()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, pack)
+	s.mu.Lock() // closing enters the pack into the list of packs
+	defer s.mu.Unlock()
+	return errors.Join(err, w.Close())
+}
+
+func (s *store) packWriter() (io.WriteCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.git.PackfileWriter()
+}
+
+// head is where the branch was when the mirror last agreed with the remote.
+func (s *store) head() (plumbing.Hash, error) {
+	ref, err := s.git.Reference(mirrorRef)
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return ref.Hash(), nil
+}
+
+func (s *store) setHead(hash plumbing.Hash) error {
+	if hash.IsZero() {
+		return s.git.RemoveReference(mirrorRef)
+	}
+	return s.git.SetReference(plumbing.NewHashReference(mirrorRef, hash))
+}
+
+// The rest of the interface that the library's readers ask for.
+
+func (s *store) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
+func (s *store) SetEncodedObject(plumbing.EncodedObject) (plumbing.Hash, error) {
+	return plumbing.ZeroHash, errReadOnly
+}
+func (s *store) IterEncodedObjects(plumbing.ObjectType) (storer.EncodedObjectIter, error) {
+	return nil, errReadOnly
+}
+func (s *store) AddAlternate(string) error { return errReadOnly }

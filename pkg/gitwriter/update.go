@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitwriter
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	// A writer that lost a race waits for up to raceDelay times the number of races it
+	// lost, at most maxRaceDelay. Short waits keep the one who waited longest in the game.
+	raceDelay    = 20 * time.Millisecond
+	maxRaceDelay = 400 * time.Millisecond
+)
+
+// Result says what an Update did.
+type Result struct {
+	Old      plumbing.Hash   // the head that the commits stand on; zero for a new branch
+	New      plumbing.Hash   // the head after it: Old when there was nothing to do
+	Commits  []plumbing.Hash // ours, oldest first
+	Attempts int             // pushes, of which the last one landed
+	Objects  int             // sent in that push
+	Bytes    int             // size of that push
+}
+
+// Update fetches the head and calls build to learn which commits should stand on it.
+// They are pushed, all or none. When somebody else moves the branch meanwhile, all of it
+// is done again on what is there then, so build may be called several times and must
+// look at the base it is given. It must not use the Mirror.
+//
+// An error means that nothing landed, with one exception: when the connection is lost
+// and the server cannot be asked afterwards, nobody knows. The next Update finds out.
+func (m *Mirror) Update(ctx context.Context, build func(ctx context.Context, base *Snapshot) ([]Commit, error)) (Result, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	start := time.Now()
+	result := Result{}
+	for attempt := 1; attempt <= m.cfg.MaxAttempts; attempt++ {
+		done, err := m.attempt(ctx, build, &result)
+		if err != nil || done {
+			return result, err
+		}
+		m.cfg.Logger.InfoContext(ctx, "another writer was faster, building again on its commit",
+			"url", m.remote.display, "branch", m.cfg.Branch, "attempt", attempt)
+		if err := pause(ctx, attempt); err != nil {
+			return result, err
+		}
+	}
+	return result, &RaceError{URL: m.remote.display, Branch: m.cfg.Branch, Attempts: m.cfg.MaxAttempts, Elapsed: time.Since(start)}
+}
+
+func pause(ctx context.Context, attempt int) error {
+	limit := min(time.Duration(attempt)*raceDelay, maxRaceDelay)
+	timer := time.NewTimer(rand.N(limit))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// attempt is one round: done means that there is nothing left to do.
+func (m *Mirror) attempt(ctx context.Context, build func(context.Context, *Snapshot) ([]Commit, error), result *Result) (done bool, err error) {
+	p, err := m.prepare(ctx, build)
+	if err != nil {
+		return false, err
+	}
+	result.Old, result.New, result.Commits = p.base.Hash(), p.head, p.commits
+	if len(p.commits) == 0 {
+		return true, nil
+	}
+	pack, err := p.objects.pack()
+	if err != nil {
+		return false, err
+	}
+	result.Attempts++
+	result.Objects, result.Bytes = len(p.objects.list), len(pack)
+	v, pushErr := m.push(ctx, p, pack)
+	if v.moved {
+		return false, nil
+	}
+	return m.settle(ctx, p, pack, v, pushErr)
+}
+
+// prepare fetches and builds. A mirror that turns out to lack objects is made anew, once.
+func (m *Mirror) prepare(ctx context.Context, build func(context.Context, *Snapshot) ([]Commit, error)) (*proposal, error) {
+	p, err := m.prepareOnce(ctx, build)
+	if err == nil || !isMissingObject(err) || m.snapshot == nil {
+		return p, err
+	}
+	m.cfg.Logger.WarnContext(ctx, "mirror lacks objects, making a new one", "directory", m.cfg.Directory, "error", err)
+	if _, err := m.refetch(ctx); err != nil {
+		return nil, err
+	}
+	return m.prepareOnce(ctx, build)
+}
+
+func (m *Mirror) prepareOnce(ctx context.Context, build func(context.Context, *Snapshot) ([]Commit, error)) (*proposal, error) {
+	base, err := m.fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	specs, err := build(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return m.propose(ctx, base, specs)
+}
+
+// settle finds out by asking the server what became of a push.
+func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict, pushErr error) (done bool, err error) {
+	head, readErr := m.sync(ctx, func(head plumbing.Hash) bool {
+		if head == p.head || v.accepted {
+			m.keep(ctx, p, pack)
+		}
+		return head == p.head || head == p.base.Hash()
+	})
+	landed := head == p.head
+	if readErr == nil && !landed && head != p.base.Hash() && !head.IsZero() {
+		landed, readErr = isAncestor(m.store, p.head, head) // somebody may have pushed on top of ours already
+	}
+	switch {
+	case readErr != nil && pushErr != nil:
+		return false, fmt.Errorf("%w; what became of the push is not known: %w", pushErr, readErr)
+	case readErr != nil && v.accepted:
+		return false, fmt.Errorf("the server reported success, but reading the branch back: %w", readErr)
+	case readErr != nil:
+		return false, readErr
+	case landed:
+		return true, nil
+	case head != p.base.Hash() || v.isContention():
+		return false, nil
+	case pushErr != nil:
+		return false, pushErr
+	case v.accepted:
+		v.text = "the server reported success, but the branch has not moved"
+	}
+	return false, &RefusedError{URL: m.remote.display, Branch: m.cfg.Branch, Text: v.text}
+}
+
+// keep puts what was pushed into the mirror, so that it need not be fetched. It landed
+// on the server, so an error here only makes the next fetch longer.
+func (m *Mirror) keep(ctx context.Context, p *proposal, pack []byte) {
+	if p.base.commit == nil {
+		return // a new branch is fetched once, into a mirror of its own
+	}
+	if err := m.keepPushed(p, pack); err != nil {
+		m.cfg.Logger.WarnContext(ctx, "mirror could not take in what was pushed, it will be fetched",
+			"url", m.remote.display, "error", err)
+	}
+}
+
+func (m *Mirror) keepPushed(p *proposal, pack []byte) error {
+	if err := m.store.addPack(bytes.NewReader(pack)); err != nil {
+		return err
+	}
+	snapshot, err := openSnapshot(m.store, p.head)
+	if err != nil {
+		return err
+	}
+	if err := m.store.setHead(p.head); err != nil {
+		return err
+	}
+	m.snapshot = snapshot
+	return nil
+}
