@@ -25,6 +25,9 @@ type LayoutParams struct {
 	// Keep names sets whose folders stay as they are committed, whatever was
 	// rendered for them, with the reason: a removal that is held back, a hand edit.
 	Keep map[string]string
+	// Refused are manifests that must not be made, by file name, with the reason:
+	// another ResourceSet owns the object ([FindConflicts]). Their sets fail.
+	Refused map[string]error
 	// Sensitive are, by provider name, the fields that are recorded as digests.
 	Sensitive map[string][]string
 	// AllowPlainSecrets accepts Secret objects that are not encrypted.

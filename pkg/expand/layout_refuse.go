@@ -17,6 +17,11 @@ const (
 
 // refusal is why an object must not be written, or nil. Doubts become warnings.
 func (l *layout) refusal(object *Object) error {
+	if len(l.Refused) > 0 {
+		if err := l.Refused[FileName(object.ID)]; err != nil {
+			return err
+		}
+	}
 	metadata, _ := object.Content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if from, ok := annotations[annotationCopyFrom]; ok {
