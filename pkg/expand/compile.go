@@ -22,12 +22,12 @@ const (
 // A Program is a ResourceSet whose templates are parsed. It does not change and
 // may be used by several goroutines.
 type Program struct {
-	rs         *api.ResourceSet
-	parts      []*part
-	directory  *part // the annotation renderer/directory, or nil
-	fields     *Fields
-	nameFields []string
-	mutates    bool // some template calls a function that changes its argument
+	rs        *api.ResourceSet
+	parts     []*part
+	directory *part // the annotation renderer/directory, or nil
+	fields    *Fields
+	namePaths [][]string // input fields that end up in the names and namespaces of objects
+	mutates   bool       // some template calls a function that changes its argument
 }
 
 // A part is one template of a ResourceSet: an item of spec.resources, or

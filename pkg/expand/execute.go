@@ -26,20 +26,22 @@ const (
 // function "inputs" returns the worker's current set.
 type worker struct {
 	p      *Program
+	parts  []*part
 	tmpls  []*template.Template
-	inputs api.Input
+	set    *Set
+	inputs api.Input // those of set, or a copy that templates may change
 	steps  int
 	buf    bytes.Buffer
 	left   int // bytes that may still be written
 }
 
-func (p *Program) newWorker() *worker {
-	w := &worker{p: p}
+func (p *Program) newWorker(parts ...*part) *worker {
+	w := &worker{p: p, parts: parts}
 	funcs := template.FuncMap{
 		"inputs":     func() map[string]any { return w.inputs },
 		stepFunction: w.step,
 	}
-	for _, part := range p.parts {
+	for _, part := range parts {
 		// Clone fails only for templates that have been executed as HTML.
 		clone := template.Must(part.tmpl.Clone())
 		w.tmpls = append(w.tmpls, clone.Funcs(funcs))
@@ -65,11 +67,11 @@ func (w *worker) Write(data []byte) (int, error) {
 }
 
 func (w *worker) renderSet(set *Set, _ Options) setResult {
-	w.steps, w.left = 0, maxOutput
-	result := setResult{objects: make([][]Object, len(w.p.parts))}
+	w.start(set)
+	result := setResult{objects: make([][]Object, len(w.parts))}
 	var errs []error
-	for n, part := range w.p.parts {
-		objects, err := w.renderPart(n, set)
+	for n, part := range w.parts {
+		objects, err := w.renderPart(n)
 		if err != nil {
 			errs = append(errs, w.p.failure(part, set, err))
 			continue
@@ -85,17 +87,32 @@ func (w *worker) renderSet(set *Set, _ Options) setResult {
 	return result
 }
 
-func (w *worker) renderPart(n int, set *Set) ([]Object, error) {
-	part := w.p.parts[n]
-	w.inputs = set.Inputs
+// start makes set the current one.
+func (w *worker) start(set *Set) {
+	w.steps, w.left = 0, maxOutput
+	w.set = set
+}
+
+// execute is the text of part n for the current set. It is overwritten by the next call.
+func (w *worker) execute(n int) ([]byte, error) {
+	w.inputs = w.set.Inputs
 	if w.p.mutates {
-		w.inputs = copyMap(set.Inputs)
+		w.inputs = copyMap(w.set.Inputs)
 	}
 	w.buf.Reset()
 	if err := w.tmpls[n].Execute(w, nil); err != nil {
 		return nil, err
 	}
-	docs, err := decodeDocuments(w.buf.Bytes())
+	return w.buf.Bytes(), nil
+}
+
+func (w *worker) renderPart(n int) ([]Object, error) {
+	part := w.parts[n]
+	text, err := w.execute(n)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := decodeDocuments(text)
 	if err != nil {
 		return nil, defectf("a text with YAML's own characters needs << … | quote >>, several lines need nindent",
 			"does not render to valid YAML: %v", err)

@@ -4,6 +4,7 @@ package expand
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/adler32"
 	"maps"
@@ -46,7 +47,7 @@ func (p *Program) Sets(exports []Export) ([]Set, error) {
 	var err error
 	switch strategy := p.rs.Spec.InputStrategy; strategy {
 	case api.StrategyFlatten, "":
-		sets, err = p.flatten(contributions)
+		sets = p.flatten(contributions)
 	case api.StrategyPermute:
 		sets, err = p.permute(contributions)
 	default:
@@ -55,7 +56,13 @@ func (p *Program) Sets(exports []Export) ([]Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sets, p.nameTwice(sets)
+	if err := p.directories(sets); err != nil {
+		return nil, err
+	}
+	if err := p.nameTwice(sets); err != nil {
+		return nil, err
+	}
+	return sets, nil
 }
 
 // inline is what the ResourceSet itself contributes. Its sets get no id. Several
@@ -147,21 +154,17 @@ func checksum(text string) string {
 	return strconv.FormatUint(uint64(adler32.Checksum([]byte(text))), 10)
 }
 
-func (p *Program) flatten(contributions []*contribution) ([]Set, error) {
+func (p *Program) flatten(contributions []*contribution) []Set {
 	var sets []Set
 	for _, c := range contributions {
 		for i, in := range c.sets {
 			set := Set{ID: scalarText(in["id"]), Provider: c.export.Name, Inputs: in, Parts: []Part{c.part(i, "")}}
-			name, err := p.folderName(in, c.labels[i].folder(p.rs))
-			if err != nil {
-				return nil, err
-			}
-			set.Name = name
-			set.Origin = c.origin(i, name)
+			set.Name = c.labels[i].folder(p.rs)
+			set.Origin = c.origin(i, set.Name)
 			sets = append(sets, set)
 		}
 	}
-	return sets, nil
+	return sets
 }
 
 // part is what inputs.lock records of the set i of c.
@@ -198,11 +201,7 @@ func (p *Program) permute(contributions []*contribution) ([]Set, error) {
 	sets := make([]Set, 0, total)
 	chosen := make([]int, len(contributions))
 	for range total {
-		set, err := p.permutation(contributions, keys, chosen)
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, set)
+		sets = append(sets, p.permutation(contributions, keys, chosen))
 		for i := len(chosen) - 1; i >= 0; i-- {
 			chosen[i]++
 			if chosen[i] < len(contributions[i].sets) {
@@ -214,7 +213,7 @@ func (p *Program) permute(contributions []*contribution) ([]Set, error) {
 	return sets, nil
 }
 
-func (p *Program) permutation(contributions []*contribution, keys []string, chosen []int) (Set, error) {
+func (p *Program) permutation(contributions []*contribution, keys []string, chosen []int) Set {
 	inputs := make(api.Input, len(keys)+1)
 	labels := make([]setLabel, len(keys))
 	choice := make([]string, len(keys))
@@ -227,12 +226,9 @@ func (p *Program) permutation(contributions []*contribution, keys []string, chos
 	}
 	id := checksum(strings.Join(choice, "/"))
 	inputs["id"] = id
-	name, err := p.folderName(inputs, permutationFolder(p.rs, labels))
-	if err != nil {
-		return Set{}, err
-	}
+	name := permutationFolder(p.rs, labels)
 	origin := fmt.Sprintf("input set %s (%s)", name, strings.Join(choice, ", "))
-	return Set{Name: name, ID: id, Origin: origin, Inputs: inputs, Parts: parts}, nil
+	return Set{Name: name, ID: id, Origin: origin, Inputs: inputs, Parts: parts}
 }
 
 func (p *Program) permuteKeys(contributions []*contribution) ([]string, error) {
@@ -273,13 +269,24 @@ func permuteKey(name string) string {
 	return strings.Join(kept, "_")
 }
 
-// folderName is the default, unless the annotation renderer/directory names the
-// folder of the input set.
-func (p *Program) folderName(in api.Input, name string) (string, error) {
+// directories gives the sets the folders that the annotation renderer/directory
+// names, if the ResourceSet has it.
+func (p *Program) directories(sets []Set) error {
 	if p.directory == nil {
-		return name, nil
+		return nil
 	}
-	return name, nil
+	w := p.newWorker(p.directory)
+	var errs []error
+	for i := range sets {
+		w.start(&sets[i])
+		text, err := w.execute(0)
+		if err != nil {
+			errs = append(errs, p.failure(p.directory, &sets[i], err))
+			continue
+		}
+		sets[i].Name = directoryName(strings.TrimSpace(string(text)))
+	}
+	return errors.Join(errs...)
 }
 
 // nameTwice is an error when two sets would share a folder.
