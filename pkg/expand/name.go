@@ -175,7 +175,7 @@ func setName(kind, owner, text, shown string, digest bool) string {
 	if !digest {
 		return name
 	}
-	return digested(cut(slug(owner), maxOwnerShown)+"-"+slug(shown), maxFolderName, key(kind, owner, text))
+	return digested(slug(cut(slug(owner), maxOwnerShown)+"-"+slug(shown)), maxFolderName, key(kind, owner, text))
 }
 
 // directoryName is the folder of an input set whose ResourceSet names it by the

@@ -57,7 +57,15 @@ func only(text, more string) bool {
 
 // digestedFileName shows what is readable of the ID and ends in a digest of all of it.
 func (id ObjectID) digestedFileName() string {
-	shown := slug(id.Namespace) + "_" + cut(slug(id.Name), maxFileName/2) + "_" + slug(id.Group) + "_" + slug(id.Kind)
+	kind := strings.Map(func(r rune) rune {
+		if r < 0x80 && only(strings.ToLower(string(r)), "") {
+			return r
+		}
+		return -1
+	}, id.Kind)
+	// The parts are cut one by one, so that all of them show: together with the digest
+	// they have less than maxFileName bytes.
+	shown := cut(slug(id.Namespace), 50) + "_" + cut(slug(id.Name), 60) + "_" + cut(slug(id.Group), 40) + "_" + cut(kind, 25)
 	return digested(shown, maxFileName-len(manifestEnding), key("object", id.Namespace, id.Name, id.Group, id.Kind)) + manifestEnding
 }
 
