@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"resourceset.example/renderer/pkg/api"
@@ -161,7 +162,7 @@ func (d *decoder) number(path string, number json.Number) (any, error) {
 	if float == math.Trunc(float) && math.Abs(float) < 1<<63 {
 		return int64(float), nil
 	}
-	if json.Valid([]byte(text)) && bytes.IndexAny([]byte(text), ".eE") < 0 {
+	if !strings.ContainsAny(text, ".eE") {
 		d.warnings = append(d.warnings, fmt.Sprintf("%s: the number has more than 64 bits and is rounded: send it as a text", path))
 	}
 	return float, nil

@@ -80,10 +80,6 @@ func authorize(secret provider.Secret, options *transport.Options) error {
 		return &provider.Error{Reason: provider.Misconfigured, Msg: "the secret has no credential", Hint: hint}
 	}
 	options.Identity = token + "\n" + username + "\n" + password
-	options.Hide = []string{token, password, username + ":" + password}
-	if token != "" {
-		options.Hide = []string{token}
-	}
 	return nil
 }
 

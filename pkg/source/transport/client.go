@@ -35,10 +35,9 @@ type Options struct {
 	// Renew, if set, is called once when the server refuses the credential (401),
 	// before the request is tried once more.
 	Renew func(context.Context) error
-	// Identity names the credential for Limits, and Hide lists the texts that no
-	// error may hold; neither is ever sent or shown.
+	// Identity tells the credential from others for Limits. It is neither kept nor
+	// shown, so it may be the credential.
 	Identity string
-	Hide     []string
 	MaxBody  int64 // of one answer, in bytes, after decompression
 }
 
@@ -63,7 +62,6 @@ func NewClient(cfg provider.Config, opts Options) (*http.Client, error) {
 			limits:    cfg.Limits,
 			limitKey:  limitKey(opts),
 			wait:      wait,
-			hide:      newScrubber(opts.Hide),
 			next: &http.Transport{
 				Proxy:                  http.ProxyFromEnvironment,
 				DialContext:            dialer.DialContext,

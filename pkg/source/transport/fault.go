@@ -6,13 +6,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 
 	"resourceset.example/renderer/pkg/source/provider"
@@ -36,17 +34,12 @@ func Describe(err error) error {
 	return &provider.Error{Reason: reason, Msg: "", Hint: hint, Err: err}
 }
 
-// describe does the same, names the host, and hides what must stay hidden.
-func (t *roundTripper) describe(req *http.Request, err error) error {
+// describe does the same and names the host.
+func describe(req *http.Request, err error) error {
 	err = Describe(err)
 	var e *provider.Error
-	if errors.As(err, &e) && e.Err != nil {
-		if e.Msg == "" {
-			e.Msg = req.URL.Host
-		}
-		if text := e.Err.Error(); t.hide.scrub(text) != text {
-			e.Err = errors.New(t.hide.scrub(text))
-		}
+	if errors.As(err, &e) && e.Msg == "" {
+		e.Msg = req.URL.Host
 	}
 	return err
 }
@@ -102,28 +95,3 @@ func transient(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
 		(errors.As(err, &operation) && operation.Timeout())
 }
-
-// minHidden is the length of the shortest text that is hidden: shorter ones would
-// make messages unreadable.
-const minHidden = 4
-
-// A scrubber hides texts, in the forms in which they appear in messages.
-type scrubber struct{ replacer *strings.Replacer }
-
-func newScrubber(texts []string) scrubber {
-	var pairs []string
-	for _, text := range texts {
-		if len(text) < minHidden {
-			continue
-		}
-		for _, form := range []string{
-			text, url.QueryEscape(text), url.PathEscape(text), url.UserPassword("", text).String()[1:],
-			base64.StdEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)),
-		} {
-			pairs = append(pairs, form, "[redacted]")
-		}
-	}
-	return scrubber{strings.NewReplacer(pairs...)}
-}
-
-func (s scrubber) scrub(text string) string { return s.replacer.Replace(text) }

@@ -24,7 +24,6 @@ type roundTripper struct {
 	limits    *provider.Limits
 	limitKey  string
 	wait      time.Duration
-	hide      scrubber
 	next      http.RoundTripper
 }
 
@@ -49,7 +48,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		discard(resp)
 		if err := sleep(req.Context(), wait); err != nil {
-			return nil, t.describe(req, err)
+			return nil, describe(req, err)
 		}
 	}
 }
@@ -98,7 +97,7 @@ func (t *roundTripper) again(req *http.Request, resp *http.Response, err error, 
 // finish turns what came back into data or an error.
 func (t *roundTripper) finish(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
-		return nil, t.describe(req, err)
+		return nil, describe(req, err)
 	}
 	if err := t.check(req, resp); err != nil {
 		discard(resp)

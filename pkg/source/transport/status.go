@@ -54,7 +54,7 @@ func checkContent(resp *http.Response) error {
 
 // refusal describes an answer of status 4xx or 5xx.
 func (t *roundTripper) refusal(resp *http.Response) error {
-	said := t.quote(resp)
+	said := quote(resp)
 	now := time.Now()
 	if until, limited := rateLimit(resp, said, now); limited {
 		return limitError(said, resp.StatusCode, t.limits.Pause(t.limitKey, now, until))
@@ -158,7 +158,7 @@ func bounded(at, now time.Time) time.Time {
 
 // quote returns the message of an error answer in JSON, shortened and without
 // anything that must stay hidden. Other bodies are not worth quoting.
-func (t *roundTripper) quote(resp *http.Response) string {
+func quote(resp *http.Response) string {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
 	if err != nil {
 		return ""
@@ -169,7 +169,7 @@ func (t *roundTripper) quote(resp *http.Response) string {
 	}
 	for _, key := range []string{"message", "error_description", "error", "detail", "title"} {
 		if text, ok := answer[key].(string); ok && text != "" {
-			return t.hide.scrub(oneLine(text))
+			return oneLine(scrub(resp.Request, text))
 		}
 	}
 	return ""

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// minHidden is the length of the shortest text that is hidden: shorter ones would
+// make messages unreadable.
+const minHidden = 4
+
+// scrub hides the credential of a request in what the server said about it, for
+// some repeat what they were sent.
+func scrub(sent *http.Request, text string) string {
+	_, credential, _ := strings.Cut(sent.Header.Get("Authorization"), " ")
+	hidden := []string{credential}
+	if username, password, ok := sent.BasicAuth(); ok {
+		hidden = append(hidden, username+":"+password, password)
+	}
+	var pairs []string
+	for _, secret := range hidden {
+		if len(secret) < minHidden {
+			continue
+		}
+		for _, form := range []string{
+			secret, url.QueryEscape(secret), url.PathEscape(secret),
+			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		} {
+			pairs = append(pairs, form, "[redacted]")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
