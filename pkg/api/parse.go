@@ -17,6 +17,8 @@ import (
 // that are written out in it.
 const aliasAllowance = 200_000
 
+const byteOrderMark = "\xef\xbb\xbf"
+
 // Parse reads the objects of ours in one YAML file, which may hold several
 // documents and lists. Documents of other kinds are passed over. What is wrong
 // is reported as faults, all at once and in file order; an object with a fault
@@ -26,7 +28,7 @@ const aliasAllowance = 200_000
 func Parse(file string, data []byte) *Definitions {
 	defs := &Definitions{}
 	f := &fileReader{file: file, defs: defs, budget: len(data) + aliasAllowance}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		f.fault(1, "save the file as UTF-8", "the file is UTF-16")
 		return defs
@@ -37,11 +39,29 @@ func Parse(file string, data []byte) *Definitions {
 	return defs
 }
 
+// CheckSyntax reports what is not YAML in a file, whatever its objects are.
+func CheckSyntax(file string, data []byte) []*Fault {
+	f := &fileReader{file: file, defs: &Definitions{}, syntaxOnly: true}
+	for _, c := range split(bytes.TrimPrefix(data, []byte(byteOrderMark))) {
+		f.chunk(c)
+	}
+	return f.defs.Faults
+}
+
+// Concerns says whether objects of this version and kind are read from
+// definitions, or, being nearly that, reported.
+func Concerns(apiVersion, kind string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group == Group || group == ReceiverGroup && kind == KindReceiver || kind == KindResourceSet || kind == KindInputProvider
+}
+
 // A fileReader collects what one file holds.
 type fileReader struct {
 	file   string
 	defs   *Definitions
 	budget int
+
+	syntaxOnly bool
 }
 
 func (f *fileReader) fault(line int, hint, format string, args ...any) {
@@ -65,7 +85,7 @@ func (f *fileReader) chunk(c chunk) {
 			f.fault(c.line+line, syntaxHint(c.data, msg), "not valid YAML: %s", msg)
 			return
 		}
-		if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
+		if f.syntaxOnly || doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
 			continue
 		}
 		shiftLines(&doc, c.line)
