@@ -43,6 +43,8 @@ type part struct {
 	trees map[string]*parse.Tree
 	// documents says that the text may hold several documents, as resourcesTemplate may.
 	documents bool
+	// mutates says that the template calls a function that changes its argument.
+	mutates bool
 	// static are the identities that the template writes without any placeholder.
 	static map[ObjectID]bool
 }

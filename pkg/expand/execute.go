@@ -4,6 +4,7 @@ package expand
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,16 +16,10 @@ import (
 	"resourceset.example/renderer/pkg/api"
 )
 
-// Limits of one input set. They are far above what a cluster could take, and keep
-// a template or an input from taking the process down.
-const (
-	maxOutput = 16 << 20 // bytes of text that the templates of a set may write
-	maxSteps  = 10 << 20 // passes of loops and calls of templates
-)
-
 // A worker renders one set after the other. It has clones of the templates whose
 // function "inputs" returns the worker's current set.
 type worker struct {
+	ctx    context.Context // of the call of Render that the worker belongs to
 	p      *Program
 	parts  []*part
 	tmpls  []*template.Template
@@ -35,8 +30,8 @@ type worker struct {
 	left   int // bytes that may still be written
 }
 
-func (p *Program) newWorker(parts ...*part) *worker {
-	w := &worker{p: p, parts: parts}
+func (p *Program) newWorker(ctx context.Context, parts ...*part) *worker {
+	w := &worker{ctx: ctx, p: p, parts: parts}
 	funcs := template.FuncMap{
 		"inputs":     func() map[string]any { return w.inputs },
 		stepFunction: w.step,
@@ -53,6 +48,9 @@ func (w *worker) step() (string, error) {
 	w.steps++
 	if w.steps > maxSteps {
 		return "", fmt.Errorf("more than %d passes of loops", maxSteps)
+	}
+	if w.steps%1024 == 0 && w.ctx.Err() != nil {
+		return "", w.ctx.Err()
 	}
 	return "", nil
 }
@@ -96,7 +94,7 @@ func (w *worker) start(set *Set) {
 // execute is the text of part n for the current set. It is overwritten by the next call.
 func (w *worker) execute(n int) ([]byte, error) {
 	w.inputs = w.set.Inputs
-	if w.p.mutates {
+	if w.parts[n].mutates {
 		w.inputs = copyMap(w.set.Inputs)
 	}
 	w.buf.Reset()

@@ -142,7 +142,6 @@ func (p *Program) analyse() {
 	}
 	for _, part := range all {
 		for _, tree := range part.trees {
-			p.mutates = p.mutates || mutates(tree)
 			for _, path := range inputPaths(tree.Root) {
 				p.fields.add(path)
 			}
@@ -168,7 +167,7 @@ func mutates(tree *parse.Tree) bool {
 	walk(tree.Root, func(node parse.Node) {
 		if ident, ok := node.(*parse.IdentifierNode); ok {
 			switch ident.Ident {
-			case "set", "unset", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite", "sortAlpha":
+			case "set", "unset", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite":
 				found = true
 			}
 		}

@@ -31,6 +31,7 @@ func functions() template.FuncMap {
 	own := template.FuncMap{
 		"inputs":     func() map[string]any { return nil },
 		stepFunction: func() (string, error) { return "", nil },
+		outFunction:  checked,
 
 		"slugify":    slugify,
 		"toYaml":     toYAML,
@@ -45,6 +46,7 @@ func functions() template.FuncMap {
 	}
 	maps.Copy(funcs, numberFunctions())
 	maps.Copy(funcs, own)
+	limit(funcs)
 	return funcs
 }
 

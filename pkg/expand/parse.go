@@ -40,9 +40,13 @@ func (p *Program) parse(part *part, funcs template.FuncMap) error {
 		return errors.Join(errs...)
 	}
 	part.tmpl = template.New(part.path).Option("missingkey=error").Funcs(funcs)
+	part.mutates = slices.ContainsFunc(slices.Collect(maps.Values(part.trees)), mutates)
 	for _, name := range slices.Sorted(maps.Keys(part.trees)) {
 		counted := part.trees[name].Copy()
 		countSteps(counted)
+		if part.mutates {
+			checkOutput(counted)
+		}
 		if _, err := part.tmpl.AddParseTree(name, counted); err != nil {
 			return p.errorIn(part, 0, err.Error(), "")
 		}
@@ -173,8 +177,7 @@ const stepFunction = "_step"
 // countSteps puts a call of stepFunction at the start of the tree and of every loop in it.
 func countSteps(tree *parse.Tree) {
 	call := func(pos parse.Pos) parse.Node {
-		ident := parse.NewIdentifier(stepFunction).SetPos(pos).SetTree(tree)
-		cmd := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{ident}}
+		cmd := callOf(tree, stepFunction, pos)
 		pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{cmd}}
 		return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: pipe}
 	}
@@ -184,6 +187,29 @@ func countSteps(tree *parse.Tree) {
 		}
 	})
 	tree.Root.Nodes = slices.Insert(tree.Root.Nodes, 0, call(tree.Root.Pos))
+}
+
+// outFunction gives back its argument unless that is too large. Values are checked
+// where they are made, which is not enough once set or merge can change them.
+const outFunction = "_out"
+
+func checked(value any) (any, error) {
+	_, err := weight(value)
+	return value, err
+}
+
+// checkOutput puts a call of outFunction at the end of every placeholder that prints.
+func checkOutput(tree *parse.Tree) {
+	walk(tree.Root, func(node parse.Node) {
+		if action, ok := node.(*parse.ActionNode); ok && len(action.Pipe.Decl) == 0 {
+			action.Pipe.Cmds = append(action.Pipe.Cmds, callOf(tree, outFunction, action.Pos))
+		}
+	})
+}
+
+func callOf(tree *parse.Tree, function string, pos parse.Pos) *parse.CommandNode {
+	ident := parse.NewIdentifier(function).SetPos(pos).SetTree(tree)
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{ident}}
 }
 
 // nearest is the name that differs least from name, or empty when none is near.

@@ -69,7 +69,7 @@ func (p *Program) renderAll(ctx context.Context, sets []Set, opts Options) []set
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(sets)) {
 		wg.Go(func() {
-			w := p.newWorker(p.parts...)
+			w := p.newWorker(ctx, p.parts...)
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(sets) || ctx.Err() != nil {

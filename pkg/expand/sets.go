@@ -4,6 +4,7 @@ package expand
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"hash/adler32"
@@ -275,7 +276,7 @@ func (p *Program) directories(sets []Set) error {
 	if p.directory == nil {
 		return nil
 	}
-	w := p.newWorker(p.directory)
+	w := p.newWorker(context.Background(), p.directory)
 	var errs []error
 	for i := range sets {
 		w.start(&sets[i])
