@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"resourceset.example/renderer/internal/config"
+	"resourceset.example/renderer/internal/reconcile"
+	"resourceset.example/renderer/internal/secrets"
+)
+
+// An app is the service with all its parts, made from one configuration file.
+type app struct {
+	cfg        *config.Config
+	log        *slog.Logger
+	redactor   *secrets.Redactor
+	store      *secrets.Store
+	reconciler *reconcile.Reconciler
+	stderr     io.Writer
+
+	afterPass  func(context.Context, *reconcile.Report) // set by serve
+	hookFaults map[string]bool                          // receivers that are not served, and were logged
+}
+
+// newApp reads the configuration and opens the state folder. Its errors are of
+// the configuration: exit code 2.
+func newApp(ctx context.Context, file string, stdin io.Reader, stderr io.Writer) (*app, error) {
+	cfg, warnings, err := config.Read(file, stdin)
+	for _, w := range warnings {
+		printWarning(stderr, w)
+	}
+	if err != nil {
+		return nil, &exitError{code: exitUsage, err: err}
+	}
+	a := &app{cfg: cfg, redactor: &secrets.Redactor{}, store: secrets.NewStore(cfg.Secrets.Directory), stderr: stderr}
+	a.log = newLogger(cfg.Log, a.redactor, stderr)
+	a.reconciler, err = reconcile.New(ctx, reconcile.Options{
+		Config: cfg, Secrets: a.store, Redactor: a.redactor, Log: a.log, Version: readBuildInfo().Version,
+		AfterPass: func(ctx context.Context, report *reconcile.Report) {
+			if a.afterPass != nil {
+				a.afterPass(ctx, report)
+			}
+		},
+	})
+	if err != nil {
+		return nil, &exitError{code: exitUsage, err: err}
+	}
+	return a, nil
+}
+
+func (a *app) close() {
+	if err := a.reconciler.Close(); err != nil {
+		a.log.Warn("closing the state folder", "error", err)
+	}
+}
+
+// newLogger writes to stderr what the configuration asks for, without any secret.
+func newLogger(cfg config.Log, redactor *secrets.Redactor, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
+		level = slog.LevelInfo // config has checked the names
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewJSONHandler(w, opts)
+	if cfg.Format == "text" {
+		handler = slog.NewTextHandler(w, opts)
+	}
+	return slog.New(redactor.Handler(handler))
+}
+
+// once does one full pass and says what came of it.
+func (a *app) once(ctx context.Context, stdout io.Writer) error {
+	report := a.reconciler.Once(ctx)
+	if err := ctx.Err(); err != nil {
+		return &exitError{code: exitFault, err: fmt.Errorf("interrupted: %w", err)}
+	}
+	for _, w := range report.Warnings {
+		printWarning(a.stderr, a.scrubbed(w))
+	}
+	for _, c := range report.Commits {
+		fmt.Fprintf(stdout, "%.12s %s: %d added, %d updated, %d removed\n", c.Hash, c.ResourceSet, c.Added, c.Updated, c.Removed)
+	}
+	if len(report.Commits) == 0 && report.OK() {
+		fmt.Fprintf(a.stderr, "renderer: nothing changed at %s\n", report.Revision)
+	}
+	if report.OK() {
+		return nil
+	}
+	errs := make([]error, len(report.Problems))
+	for i, p := range report.Problems {
+		errs[i] = a.scrubbed(p)
+	}
+	return &exitError{code: exitFault, err: errors.Join(errs...)}
+}
+
+// scrubbed is an error whose texts hold no credential, whoever wrote them.
+func (a *app) scrubbed(err error) error {
+	clean := &scrubbedError{text: a.redactor.Scrub(err.Error()), err: err}
+	var s suggester
+	if errors.As(err, &s) {
+		clean.hint = a.redactor.Scrub(s.Suggestion())
+	}
+	return clean
+}
+
+type scrubbedError struct {
+	text, hint string
+	err        error
+}
+
+func (e *scrubbedError) Error() string      { return e.text }
+func (e *scrubbedError) Suggestion() string { return e.hint }
+func (e *scrubbedError) Unwrap() error      { return e.err }

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"resourceset.example/renderer/internal/schedule"
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/gitwriter"
+)
+
+// A request is why a pass is done, and what it shall fetch beyond what is due.
+type request struct {
+	trigger string
+	targets []Target
+}
+
+// A pass is one run of the loop's four stages.
+type pass struct {
+	request
+	report *Report
+	plans  []*plan // of the last attempt to write
+}
+
+// pass runs the stages. Whatever fails is in the report; what it concerns stays
+// as it is committed.
+func (r *Reconciler) pass(ctx context.Context, req request) *Report {
+	r.mu.Lock()
+	r.began = r.now()
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.began = time.Time{}
+		r.mu.Unlock()
+	}()
+
+	p := &pass{request: req, report: &Report{}}
+	before := r.defs
+	if r.sourceIsDue(req) {
+		if err := r.readDefinitions(ctx); err != nil {
+			p.fail("definitions", err)
+		}
+	} else if r.sourceErr != nil {
+		p.fail("definitions", r.sourceErr)
+	}
+	if r.defs == nil {
+		return p.report // nothing was ever read: nothing can be said about what is committed
+	}
+	if before != nil && before != r.defs && (req.trigger == TriggerSchedule || req.trigger == TriggerWebhook && len(req.targets) == 0) {
+		p.trigger = TriggerSource
+	}
+	p.report.Revision = r.defs.revision
+	problems, warnings := r.defs.definitionProblems()
+	p.report.Problems = append(p.report.Problems, problems...)
+	p.report.Warnings = append(p.report.Warnings, warnings...)
+
+	// The listings must not be older than the commits that they are compared with,
+	// so the target's head is looked at before anything is fetched.
+	head, err := r.target.Fetch(ctx)
+	if err != nil {
+		p.fail("target", fmt.Errorf("target repository: %w", err))
+		return p.done()
+	}
+	if err := r.scan(head); err != nil {
+		p.fail("target", err)
+		return p.done()
+	}
+	r.fetch(ctx, r.dueProviders(req))
+	r.write(ctx, p)
+	p.addProviders(r)
+	return p.done()
+}
+
+func (p *pass) fail(object string, err error) {
+	p.report.Problems = append(p.report.Problems, &Problem{Object: object, Err: err})
+}
+
+func (p *pass) done() *Report {
+	sortProblems(p.report.Problems)
+	sortProblems(p.report.Warnings)
+	return p.report
+}
+
+// addProviders reports the providers that failed, and what the others said.
+func (p *pass) addProviders(r *Reconciler) {
+	for _, state := range r.providers {
+		if disabled(state.object.Annotations) {
+			continue
+		}
+		if state.err != nil {
+			p.report.Problems = append(p.report.Problems, &Problem{
+				Pos: state.object.Pos, Object: state.object.String(), Err: state.err,
+			})
+		}
+		for _, w := range state.warnings {
+			p.report.Warnings = append(p.report.Warnings, &Problem{
+				Pos: state.object.Pos, Object: state.object.String(), Err: errors.New(w),
+			})
+		}
+	}
+}
+
+// sourceIsDue: a webhook that names anything but providers and ResourceSets
+// speaks of the definitions.
+func (r *Reconciler) sourceIsDue(req request) bool {
+	if r.defs == nil || req.trigger != TriggerSchedule && req.trigger != TriggerWebhook {
+		return true
+	}
+	for _, t := range req.targets {
+		if t.Kind != api.KindInputProvider && t.Kind != api.KindResourceSet {
+			return true
+		}
+	}
+	return !r.now().Before(r.sourceDue)
+}
+
+// dueProviders are the providers that a pass fetches, in the order of their names.
+func (r *Reconciler) dueProviders(req request) []*providerState {
+	asked := r.askedFor(req)
+	var due []*providerState
+	for key, p := range r.providers {
+		d := r.decide(p)
+		if d.Due || d.Allowed && asked[key] {
+			due = append(due, p)
+		}
+	}
+	slices.SortFunc(due, func(a, b *providerState) int {
+		return strings.Compare(a.object.NamespacedName(), b.object.NamespacedName())
+	})
+	return due
+}
+
+// askedFor are the providers that somebody wants fetched now: all of them with
+// --once and on demand; those that a webhook names, itself or through a ResourceSet.
+func (r *Reconciler) askedFor(req request) map[string]bool {
+	asked := map[string]bool{}
+	if req.trigger == TriggerOnce || req.trigger == TriggerManual {
+		for key := range r.providers {
+			asked[key] = true
+		}
+		return asked
+	}
+	for _, t := range req.targets {
+		switch t.Kind {
+		case api.KindInputProvider:
+			asked[t.Namespace+"/"+t.Name] = true
+		case api.KindResourceSet:
+			for _, rs := range r.defs.ResourceSets {
+				if rs.Namespace == t.Namespace && rs.Name == t.Name {
+					for _, p := range r.matching(rs) {
+						asked[p.NamespacedName()] = true
+					}
+				}
+			}
+		}
+	}
+	return asked
+}
+
+// write makes the target tree equal to the plan.
+func (r *Reconciler) write(ctx context.Context, p *pass) {
+	if p.trigger == TriggerSchedule && r.now().Before(r.pushDue) {
+		if r.pushErr != nil {
+			p.fail("target", r.pushErr)
+		}
+		return
+	}
+	result, err := r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
+		if err := r.scan(base); err != nil {
+			return nil, err
+		}
+		return r.plan(ctx, base, p)
+	})
+	for _, plan := range p.plans {
+		p.report.Problems = append(p.report.Problems, plan.problems...)
+		p.report.Warnings = append(p.report.Warnings, plan.warnings...)
+	}
+	if err != nil {
+		r.pushFailures++
+		r.pushErr = fmt.Errorf("target repository: %w", err)
+		r.pushDue = r.now().Add(jitter(schedule.Backoff(r.pushFailures)))
+		p.fail("target", r.pushErr)
+		return
+	}
+	r.pushFailures, r.pushErr, r.pushDue = 0, nil, time.Time{}
+	r.landed(p, result)
+}
+
+// landed records what a push did.
+func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
+	p.report.Head = result.New.String()
+	p.report.Lost = max(result.Attempts-1, 0)
+	if len(result.Commits) == 0 {
+		return
+	}
+	n := 0
+	for _, plan := range p.plans {
+		if plan.commits == 0 {
+			continue
+		}
+		c := CommitReport{ResourceSet: plan.name}
+		for _, change := range plan.changes {
+			switch change.Kind {
+			case added:
+				c.Added++
+			case updated:
+				c.Updated++
+			case removed:
+				c.Removed++
+			}
+		}
+		if n < len(result.Commits) {
+			c.Hash = result.Commits[n].String()
+		}
+		if !r.perPass() {
+			n++
+		}
+		p.report.Commits = append(p.report.Commits, c)
+		r.log.Info("pushed", "resourceset", c.ResourceSet, "commit", c.Hash, "added", c.Added, "updated", c.Updated,
+			"removed", c.Removed, "trigger", p.trigger, "revision", p.report.Revision)
+		r.wrote(plan)
+	}
+	if p.report.Lost > 0 {
+		r.log.Info("pushed after another writer", "attempts", result.Attempts, "head", p.report.Head)
+	}
+}
+
+// wrote takes over what our own push left in Git, so that the next scan does not
+// take it for somebody else's.
+func (r *Reconciler) wrote(plan *plan) {
+	if c := r.committed[plan.dir]; c != nil {
+		c.hash, c.lock, c.err = plan.lockHash, plan.lock, nil
+	} else {
+		r.committed[plan.dir] = &committed{dir: plan.dir, hash: plan.lockHash, lock: plan.lock}
+	}
+}

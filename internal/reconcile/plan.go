@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/expand"
+	"resourceset.example/renderer/pkg/gitwriter"
+)
+
+// setState is what is remembered of one ResourceSet between passes.
+type setState struct {
+	rs      *api.ResourceSet
+	program *expand.Program
+	err     error // of compiling
+	plan    *plan // the last one, if the same reasons would give it again
+}
+
+// A plan is what a pass makes of one ResourceSet's folder.
+type plan struct {
+	name     string // namespace/name
+	object   string // as messages name it
+	dir      string // below the target path
+	previous *committed
+
+	// key holds all that the plan was made from besides the definition; equal keys
+	// give equal plans. Empty when the plan must not be used again.
+	key string
+
+	sets      []expand.Set
+	rendering *expand.Rendering
+	params    expand.LayoutParams
+	out       *expand.Output // nil: the folder stays as it is committed
+	files     []string       // what is in the folder afterwards, for claims of ownership
+	removed   bool           // the ResourceSet is gone: so is the folder
+	indexed   bool           // files are in the claim index
+
+	problems []*Problem
+	warnings []*Problem
+
+	commits  int // 1 when the plan gives a commit
+	changes  []setChange
+	lock     *expand.Lock  // after the commit
+	lockHash plumbing.Hash // after the commit
+}
+
+func (pl *plan) fail(pos api.Position, set string, err error) {
+	for _, e := range unjoin(err) {
+		pl.problems = append(pl.problems, &Problem{Pos: pos, Object: pl.object, Set: set, Err: e})
+	}
+}
+
+// leave makes the plan that changes nothing.
+func (pl *plan) leave() *plan {
+	pl.out = nil
+	pl.files = nil
+	if pl.previous != nil {
+		pl.files = slices.Collect(maps.Keys(pl.previous.lock.Files()))
+	}
+	return pl
+}
+
+func (pl *plan) changed() bool { return pl.removed || pl.out != nil && pl.out.Changed() }
+
+// plan computes the commits that make the target path at base what it should be.
+func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass) ([]gitwriter.Commit, error) {
+	p.plans = nil
+	root, err := r.readRoot(base)
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool, len(r.defs.ResourceSets))
+	for _, rs := range r.defs.ResourceSets {
+		dir := expand.Dir(rs)
+		wanted[dir] = true
+		pl := r.planFresh(ctx, rs, dir)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		p.plans = append(p.plans, pl)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(r.committed)) {
+		if !wanted[dir] {
+			p.plans = append(p.plans, r.planGone(r.committed[dir]))
+		}
+	}
+	r.settle(p.plans)
+	r.forget(wanted)
+	return r.commits(p, root), nil
+}
+
+// planFresh plans from listings that are newer than what others have committed:
+// where somebody else has written to the folder since, and something would change,
+// the providers are asked again first (DESIGN, rule 10).
+func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir string) *plan {
+	pl := r.planSet(ctx, rs, dir)
+	c := r.committed[dir]
+	if c == nil || !pl.changed() {
+		return pl
+	}
+	var old []*providerState
+	for _, obj := range r.matching(rs) {
+		if p := r.providers[obj.NamespacedName()]; p != nil && p.answered && p.listed < c.foreign && !disabled(obj.Annotations) {
+			old = append(old, p)
+		}
+	}
+	if len(old) == 0 {
+		return pl
+	}
+	r.log.Info("listing again: another writer has changed the folder since", "resourceset", pl.name, "providers", len(old))
+	r.fetch(ctx, old)
+	return r.planSet(ctx, rs, dir)
+}
+
+// planSet plans one ResourceSet that is defined.
+func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir string) *plan {
+	pl := &plan{name: rs.NamespacedName(), object: rs.String(), dir: dir, previous: r.committed[dir]}
+	var previous *expand.Lock
+	if pl.previous != nil {
+		if pl.previous.err != nil {
+			pl.fail(rs.Pos, "", pl.previous.err)
+			return pl.leave()
+		}
+		previous = pl.previous.lock
+	}
+	if disabled(rs.Annotations) {
+		return pl.leave()
+	}
+	state := r.state(rs)
+	if state.err != nil {
+		pl.fail(rs.Pos, "", state.err)
+		return pl.leave()
+	}
+	used, err := expand.SelectProviders(rs, r.defs.Providers)
+	if err != nil {
+		pl.fail(rs.Pos, "", err)
+		return pl.leave()
+	}
+	in, err := r.exports(previous, used)
+	if err != nil {
+		pl.fail(rs.Pos, "", err)
+		return pl.leave()
+	}
+	pl.key = pl.keyOf(in, r.defs.complete())
+	if state.plan != nil && state.plan.key == pl.key {
+		return state.plan
+	}
+	r.render(ctx, pl, state, in)
+	if !pl.changed() && pl.key != "" && ctx.Err() == nil {
+		state.plan = pl.slim()
+	} else {
+		state.plan = nil
+	}
+	return pl
+}
+
+// slim drops what only a plan that changes something needs.
+func (pl *plan) slim() *plan {
+	pl.sets, pl.rendering, pl.params = nil, nil, expand.LayoutParams{}
+	return pl
+}
+
+// keyOf names what a plan is made from.
+func (pl *plan) keyOf(in *exported, complete bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "complete=%t lock=", complete)
+	if pl.previous != nil {
+		b.WriteString(pl.previous.hash.String())
+	}
+	for _, v := range in.versions {
+		b.WriteByte(' ')
+		b.WriteString(v)
+	}
+	return b.String()
+}
+
+// render fills in what the folder should be.
+func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *exported) {
+	rs := state.rs
+	sets, err := state.program.Sets(in.exports)
+	if err != nil {
+		pl.fail(rs.Pos, "", err)
+		pl.leave()
+		return
+	}
+	pl.sets = sets
+	pl.rendering = state.program.Render(ctx, sets, expand.Options{Structure: expand.StructureEnforce})
+	for _, w := range pl.rendering.Warnings {
+		pl.warnings = append(pl.warnings, faultProblem(w))
+	}
+	var previous *expand.Lock
+	if pl.previous != nil {
+		previous = pl.previous.lock
+	}
+	pl.params = expand.LayoutParams{
+		ResourceSet: rs, Sets: sets, Rendering: pl.rendering, Previous: previous,
+		Read:      state.program.Fields().Project,
+		Keep:      r.unreadable(previous, in),
+		Refused:   map[string]error{},
+		Sensitive: in.sensitive, AllowPlainSecrets: r.cfg.Secrets.AllowPlainOutput,
+	}
+	r.layOut(pl)
+	r.refuseCredentials(pl)
+}
+
+// layOut lays the rendering out as files; what cannot be stays as committed.
+func (r *Reconciler) layOut(pl *plan) {
+	out, err := expand.Layout(pl.params)
+	if err != nil {
+		pl.fail(pl.params.ResourceSet.Pos, "", err)
+		pl.leave()
+		return
+	}
+	pl.problems, pl.out = nil, out
+	pl.files = slices.Collect(maps.Keys(out.Files))
+	for _, failed := range out.Failed {
+		origin := ""
+		if failed.Set >= 0 {
+			origin = pl.sets[failed.Set].Origin
+		}
+		pl.fail(pl.params.ResourceSet.Pos, origin, failed.Err)
+	}
+}
+
+// refuseCredentials keeps our own credentials out of Git, wherever they came from
+// (DESIGN, rule 8): the sets whose output holds one fail.
+func (r *Reconciler) refuseCredentials(pl *plan) {
+	if pl.out == nil || !pl.out.Changed() {
+		return
+	}
+	again := false
+	for _, file := range slices.Sorted(maps.Keys(pl.out.Write)) {
+		secret, found := r.redactor.Contains(pl.out.Write[file])
+		if !found {
+			continue
+		}
+		err := &credentialError{File: path.Join(pl.dir, file), Secret: secret}
+		if file == lockFile || file == kustomizationFile {
+			if again {
+				continue // the manifests that hold it are refused already
+			}
+			pl.fail(pl.params.ResourceSet.Pos, "", err)
+			pl.leave()
+			return
+		}
+		pl.params.Refused[path.Base(file)] = err
+		again = true
+	}
+	if again {
+		r.layOut(pl)
+		if pl.out != nil {
+			if secret, found := r.redactor.Contains(pl.out.Write[lockFile]); found {
+				pl.fail(pl.params.ResourceSet.Pos, "", &credentialError{File: path.Join(pl.dir, lockFile), Secret: secret})
+				pl.leave()
+			}
+		}
+	}
+}
+
+// A credentialError is output that holds one of the credentials that renderer
+// itself uses. It does not say the value.
+type credentialError struct{ File, Secret string }
+
+func (e *credentialError) Error() string {
+	return fmt.Sprintf("%s would hold a value of the secret %s", e.File, e.Secret)
+}
+
+// Suggestion is what to do about it.
+func (e *credentialError) Suggestion() string {
+	return "a credential in Git is there for ever: reference a Secret in the cluster instead, and rotate this one if it was public before"
+}
+
+// planGone plans a folder whose ResourceSet is not defined. It goes only when
+// every definition could be read (DESIGN, rule 3).
+func (r *Reconciler) planGone(c *committed) *plan {
+	pl := &plan{dir: c.dir, name: c.dir, previous: c}
+	if c.lock != nil && c.lock.ResourceSet != "" {
+		pl.name = c.lock.ResourceSet
+	}
+	pl.object = api.KindResourceSet + " " + pl.name
+	switch {
+	case c.err != nil:
+		pl.fail(api.Position{}, "", fmt.Errorf("is not defined any more, and its files are unknown: %w", c.err))
+		return pl.leave()
+	case !r.defs.complete():
+		return pl.leave()
+	}
+	pl.removed = true
+	return pl
+}
+
+// state is the remembered state of rs, compiled.
+func (r *Reconciler) state(rs *api.ResourceSet) *setState {
+	key := rs.NamespacedName()
+	if state := r.sets[key]; state != nil && state.rs == rs {
+		return state
+	}
+	state := &setState{rs: rs}
+	state.program, state.err = expand.Compile(rs)
+	r.sets[key] = state
+	return state
+}
+
+// forget drops what is remembered of ResourceSets that are gone.
+func (r *Reconciler) forget(wanted map[string]bool) {
+	for key, state := range r.sets {
+		if !wanted[expand.Dir(state.rs)] {
+			delete(r.sets, key)
+		}
+	}
+	r.claims.keep(func(dir string) bool { return wanted[dir] || r.committed[dir] != nil })
+}
+
+// matching are the providers of a ResourceSet; none when a reference is wrong.
+func (r *Reconciler) matching(rs *api.ResourceSet) []*api.ResourceSetInputProvider {
+	used, err := expand.SelectProviders(rs, r.defs.Providers)
+	if err != nil {
+		return nil
+	}
+	return used
+}
+
+// unjoin takes joined errors apart.
+func unjoin(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, unjoin(e)...)
+		}
+		return all
+	}
+	if err == nil {
+		err = errors.New("unknown error")
+	}
+	return []error{err}
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/externalservice"
+	"resourceset.example/renderer/pkg/source/github"
+	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/static"
+)
+
+// A fetcher is all that the loop asks of an input provider. Every kind is a
+// struct in a package of its own under pkg/source, and none of them knows this
+// interface.
+type fetcher interface {
+	// Fetch returns every input set there is now, or an error. It never returns
+	// some of them: a set that is left out counts as removed. previous is what was
+	// exported last.
+	Fetch(ctx context.Context, previous []api.Input) (provider.Result, error)
+}
+
+// A constructor makes the fetcher for one provider object.
+type constructor func(provider.Config) (fetcher, error)
+
+// constructors are the provider types that this version can fetch.
+func constructors() map[string]constructor {
+	return map[string]constructor{
+		api.TypeStatic:            construct(static.New),
+		api.TypeExternalService:   construct(externalservice.New),
+		api.TypeGitHubPullRequest: construct(github.NewPullRequests),
+	}
+}
+
+// construct gives a typed constructor the table's type.
+func construct[F fetcher](make func(provider.Config) (F, error)) constructor {
+	return func(cfg provider.Config) (fetcher, error) {
+		f, err := make(cfg)
+		if err != nil {
+			return nil, err // not f: a nil pointer in an interface is not nil
+		}
+		return f, nil
+	}
+}

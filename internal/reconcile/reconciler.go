@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"resourceset.example/renderer/internal/config"
+	"resourceset.example/renderer/internal/cron"
+	"resourceset.example/renderer/internal/secrets"
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/gitwriter"
+	"resourceset.example/renderer/pkg/source"
+	"resourceset.example/renderer/pkg/source/provider"
+)
+
+// A secretStore gives the data of one Kubernetes Secret.
+type secretStore interface {
+	Get(ctx context.Context, namespace, name string) (map[string][]byte, error)
+}
+
+// Options are what a Reconciler is made from. Config, Secrets and Redactor are
+// required.
+type Options struct {
+	Config   *config.Config
+	Secrets  secretStore
+	Redactor *secrets.Redactor // learns every credential that is used
+	Log      *slog.Logger      // discards if nil
+	Now      func() time.Time  // time.Now if nil
+	Version  string            // for the User-Agent header
+	// AfterPass, if set, is called by Run at the end of every pass, by its goroutine.
+	AfterPass func(context.Context, *Report)
+}
+
+// A Reconciler holds what the loop remembers. Its passes must not run side by
+// side; Refresh, Ready, Healthy and Receivers may be called at any time.
+type Reconciler struct {
+	cfg          *config.Config
+	pace         cron.Pace // inputs.schedule
+	secrets      secretStore
+	redactor     *secrets.Redactor
+	log          *slog.Logger
+	now          func() time.Time
+	userAgent    string
+	limits       *provider.Limits
+	constructors map[string]constructor
+
+	source, target *gitwriter.Mirror // one and the same when they share a branch
+	reader         *source.Reader
+	defs           *definitions // last that could be read; nil until then
+	sourceDue      time.Time
+	sourceFailures int
+	sourceErr      error
+
+	providers map[string]*providerState // by namespace/name
+	sets      map[string]*setState      // by ResourceSet folder
+	claims    *claimIndex
+
+	// committed is what Git held when last looked at, by ResourceSet folder: at the
+	// commit scanned. The number seen grows whenever somebody else changed some of it.
+	committed map[string]*committed
+	scanned   plumbing.Hash
+	seen      uint64
+
+	pushErr      error
+	pushDue      time.Time // no push before this: the server refused the last one
+	pushFailures int
+	logged       map[string]string // problems that have been logged, by object and set
+
+	inbox     *inbox
+	afterPass func(context.Context, *Report)
+
+	mu     sync.Mutex // guards what follows
+	last   *Report
+	passed time.Time // when the last pass ended
+	began  time.Time // when the running pass began; zero between passes
+	ready  bool
+}
+
+// definitions are the objects read at one commit.
+type definitions struct {
+	*api.Definitions
+	hash     plumbing.Hash
+	revision string // main@sha1:…
+}
+
+// complete reports that every definition could be read. While it is false, what
+// is missing may only be unreadable, and nothing is removed for being missing.
+func (d *definitions) complete() bool { return len(d.Faults) == 0 }
+
+// New opens the mirrors of both repositories. It does not use the network.
+func New(ctx context.Context, opts Options) (*Reconciler, error) {
+	r := &Reconciler{
+		cfg: opts.Config, secrets: opts.Secrets, redactor: opts.Redactor,
+		log: opts.Log, now: opts.Now, userAgent: "renderer/" + opts.Version,
+		limits: &provider.Limits{}, constructors: constructors(),
+		reader:    &source.Reader{},
+		providers: map[string]*providerState{},
+		sets:      map[string]*setState{},
+		committed: map[string]*committed{}, claims: newClaimIndex(),
+		logged: map[string]string{},
+		inbox:  newInbox(),
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	var err error
+	if r.pace, err = cron.ParsePace(r.cfg.Inputs.Schedule); err != nil {
+		return nil, fmt.Errorf("inputs.schedule: %w", err)
+	}
+	if r.target, err = r.open(ctx, "target", r.cfg.Target.URL, r.cfg.Target.Branch, r.cfg.Target.Auth); err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	if r.cfg.SameTree() {
+		r.source = r.target
+		return r, nil
+	}
+	if r.source, err = r.open(ctx, "source", r.cfg.Source.URL, r.cfg.Source.Branch, r.cfg.Source.Auth); err != nil {
+		return nil, errors.Join(fmt.Errorf("source: %w", err), r.target.Close())
+	}
+	return r, nil
+}
+
+// open makes the mirror of one branch below the state folder.
+func (r *Reconciler) open(ctx context.Context, name, url, branch string, ref config.Auth) (*gitwriter.Mirror, error) {
+	if _, err := r.gitAuth(ctx, ref); err != nil {
+		return nil, err
+	}
+	return gitwriter.Open(gitwriter.Config{
+		URL: url, Branch: branch,
+		Credentials: func(ctx context.Context, _ bool) (gitwriter.Auth, error) { return r.gitAuth(ctx, ref) },
+		Directory:   filepath.Join(r.cfg.State.Directory, name),
+		Logger:      r.log, Now: r.now, UserAgent: r.userAgent,
+	})
+}
+
+// gitAuth reads Git credentials under the keys that Flux uses for them.
+func (r *Reconciler) gitAuth(ctx context.Context, ref config.Auth) (gitwriter.Auth, error) {
+	if ref.Secret.IsZero() {
+		return gitwriter.Auth{}, nil
+	}
+	data, err := r.secrets.Get(ctx, ref.Secret.Namespace, ref.Secret.Name)
+	if err != nil {
+		return gitwriter.Auth{}, err
+	}
+	r.redactor.Add(ref.Secret.String(), data)
+	auth := gitwriter.Auth{
+		Username: string(data["username"]), Password: string(data["password"]), BearerToken: string(data["bearerToken"]),
+		Identity: data["identity"], KnownHosts: data["known_hosts"],
+		CAFile: data["ca.crt"], ClientCert: data["tls.crt"], ClientKey: data["tls.key"],
+	}
+	if len(auth.Identity) > 0 {
+		auth.Passphrase, auth.Password = auth.Password, ""
+	}
+	return auth, nil
+}
+
+// Close gives the state folder back.
+func (r *Reconciler) Close() error {
+	if r.source == r.target {
+		return r.target.Close()
+	}
+	return errors.Join(r.source.Close(), r.target.Close())
+}

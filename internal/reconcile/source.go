@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"resourceset.example/renderer/internal/schedule"
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source"
+)
+
+// readDefinitions brings the definitions up to date. When they cannot be read,
+// the last good ones stand, and the error says so; r.defs is nil while there were
+// never any.
+func (r *Reconciler) readDefinitions(ctx context.Context) error {
+	err := r.fetchDefinitions(ctx)
+	now := r.now()
+	if err != nil {
+		r.sourceFailures++
+		r.sourceErr = err
+		r.sourceDue = now.Add(jitter(min(schedule.Backoff(r.sourceFailures), max(r.cfg.Source.Interval, time.Minute))))
+		return err
+	}
+	r.sourceFailures, r.sourceErr = 0, nil
+	r.sourceDue = now.Add(r.cfg.Source.Interval)
+	return nil
+}
+
+func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
+	head, err := r.source.Fetch(ctx)
+	if err != nil {
+		return fmt.Errorf("source repository: %w", err)
+	}
+	if r.defs != nil && r.defs.hash == head.Hash() {
+		return nil
+	}
+	if head.Tree() == nil {
+		return &emptySourceError{URL: r.cfg.Source.URL, Branch: r.cfg.Source.Branch}
+	}
+	opts := source.Options{Path: r.cfg.Source.Path}
+	if r.cfg.SameTree() {
+		opts.Exclude = r.cfg.Target.Path
+	}
+	defs, err := r.reader.Read(ctx, head.Tree(), opts)
+	if err != nil {
+		return fmt.Errorf("definitions at %s: %w", revisionOf(r.cfg.Source.Branch, head.Hash().String()), err)
+	}
+	r.defs = &definitions{
+		Definitions: defs, hash: head.Hash(),
+		revision: revisionOf(r.cfg.Source.Branch, head.Hash().String()),
+	}
+	r.syncProviders(defs)
+	r.log.Debug("read definitions", "revision", r.defs.revision,
+		"resourcesets", len(defs.ResourceSets), "providers", len(defs.Providers), "faults", len(defs.Faults))
+	return nil
+}
+
+// revisionOf is a revision in Flux's form.
+func revisionOf(branch, hash string) string { return branch + "@sha1:" + hash }
+
+// definitionProblems are the faults that kept definitions from being read. Each
+// names its file and line.
+func (d *definitions) definitionProblems() (problems, warnings []*Problem) {
+	for _, f := range d.Faults {
+		problems = append(problems, faultProblem(f))
+	}
+	for _, f := range d.Warnings {
+		warnings = append(warnings, faultProblem(f))
+	}
+	return problems, warnings
+}
+
+func faultProblem(f *api.Fault) *Problem {
+	object := f.Object
+	if object == "" {
+		object = "definitions " + f.Pos.File
+	}
+	return &Problem{Pos: f.Pos, Object: object, Err: f}
+}
+
+// An emptySourceError is a branch that does not exist or has no commit.
+type emptySourceError struct{ URL, Branch string }
+
+func (e *emptySourceError) Error() string {
+	return fmt.Sprintf("source repository: there is no branch %q", e.Branch)
+}
+
+// Suggestion is what to do about it.
+func (e *emptySourceError) Suggestion() string {
+	return "push the definitions to that branch, or correct source.branch in the configuration"
+}
