@@ -50,7 +50,7 @@ func classify(err error) (provider.Reason, string) {
 		hostname  x509.HostnameError
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
-		alert     tls.AlertError
+		operation *net.OpError
 		header    tls.RecordHeaderError
 		dns       *net.DNSError
 		timeout   net.Error
@@ -66,7 +66,7 @@ func classify(err error) (provider.Reason, string) {
 		return provider.TLS, "the server's certificate is for other names: check spec.url"
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return provider.TLS, "the server's certificate is not valid: it may have expired"
-	case errors.As(err, &alert):
+	case errors.As(err, &operation) && operation.Op == "remote error": // an alert of crypto/tls
 		return provider.TLS, "the server ended the handshake: it may want a client certificate (tls.crt and tls.key of spec.certSecretRef)"
 	case errors.As(err, &header):
 		return provider.TLS, "the server does not speak TLS there: check scheme and port of spec.url"

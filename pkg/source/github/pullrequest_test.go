@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"resourceset.example/renderer/internal/forgetest"
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
+)
+
+const testToken = "ghp_t0k3n/of+the test"
+
+func newFetcher(cfg provider.Config) (providertest.Fetcher, error) { return NewPullRequests(cfg) }
+
+// podinfo starts a server with the repository of the seed.
+func podinfo(t *testing.T) (*forgetest.GitHub, *forgetest.Repo, provider.Config) {
+	t.Helper()
+	gh := forgetest.NewGitHub()
+	t.Cleanup(gh.Close)
+	repo := gh.Repo("stefanprodan/podinfo")
+	return gh, repo, provider.Config{
+		Object: &api.ResourceSetInputProvider{
+			Meta: api.Meta{Name: "podinfo-pull-requests", Namespace: "podinfo-preview"},
+			Spec: api.InputProviderSpec{Type: api.TypeGitHubPullRequest, URL: repo.WebURL()},
+		},
+		UserAgent: "renderer/test",
+		RetryWait: time.Millisecond,
+	}
+}
+
+func TestContract(t *testing.T) {
+	start := func(t *testing.T, items int) (*forgetest.GitHub, providertest.Fixture) {
+		const pageSize = 8
+		gh, repo, cfg := podinfo(t)
+		gh.LimitPages(pageSize)
+		for range items {
+			repo.Open(forgetest.PR{})
+		}
+		return gh, providertest.Fixture{
+			Server: gh, Config: cfg, New: newFetcher, Add: func() { repo.Open(forgetest.PR{}) }, KeyField: "id", PageSize: pageSize,
+		}
+	}
+	for _, key := range []string{"password", "token"} {
+		t.Run(key, func(t *testing.T) {
+			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
+				gh, f := start(t, items)
+				gh.RequireToken(testToken)
+				f.CredentialKey, f.Config.Secret = key, provider.Secret{key: []byte(testToken), "username": []byte("flux")}
+				return f
+			})
+		})
+	}
+}
+
+func fetch(t *testing.T, p *PullRequests, previous []api.Input) provider.Result {
+	t.Helper()
+	result, err := p.Fetch(t.Context(), previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func newPullRequests(t *testing.T, cfg provider.Config) *PullRequests {
+	t.Helper()
+	p, err := NewPullRequests(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ids(result provider.Result) string {
+	var all []string
+	for _, input := range result.Inputs {
+		all = append(all, input["id"].(string))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestFields(t *testing.T) {
+	gh, repo, cfg := podinfo(t)
+	repo.Open(forgetest.PR{
+		Branch: "feat/ui-footer", SHA: "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", Title: `feat(ui): "Add" footer`,
+		Author: "stefanprodan", Labels: []string{"enhancement", "deploy/flux-preview"}, Draft: true, Target: "release/6.x",
+	})
+	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25"}) // FR-21: stays a text
+	got := fetch(t, newPullRequests(t, cfg), nil).Inputs
+	want := api.Input{
+		"id": "1", "sha": "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", "branch": "feat/ui-footer", "targetBranch": "release/6.x",
+		"title": `feat(ui): "Add" footer`, "author": "stefanprodan", "labels": []any{"deploy/flux-preview", "enhancement"},
+		"url": gh.URL + "/stefanprodan/podinfo/pull/1", "draft": true, "fork": false,
+		"createdAt": "2026-01-05T09:01:00Z", "updatedAt": "2026-01-05T09:01:00Z",
+	}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25" {
+		t.Errorf("got %v", got[1])
+	}
+	if a, b := slices.Sorted(maps.Keys(got[0])), slices.Sorted(maps.Keys(got[1])); !slices.Equal(a, b) {
+		t.Errorf("fields %v and %v differ", a, b)
+	}
+	request := gh.Requests()[0]
+	if request.URL.Path != "/api/v3/repos/stefanprodan/podinfo/pulls" || request.UserAgent() != "renderer/test" {
+		t.Errorf("asked %s as %s", request.URL, request.UserAgent())
+	}
+	if query := request.URL.Query(); query.Get("sort") != "created" || query.Get("direction") != "asc" || query.Get("state") != "open" {
+		t.Errorf("asked for %v: the order has to be one that updates do not change (FR-05)", query)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	_, repo, cfg := podinfo(t)
+	repo.Open(forgetest.PR{Branch: "feat/a", Labels: []string{"deploy", "x"}})
+	repo.Open(forgetest.PR{Branch: "feat/b", Labels: []string{"deploy"}})
+	repo.Open(forgetest.PR{Branch: "fix/c", Labels: []string{"Deploy", "x"}})
+	repo.Open(forgetest.PR{Branch: "feat/d"})
+	for name, test := range map[string]struct {
+		filter api.Filter
+		want   string
+	}{
+		"none":            {api.Filter{}, "1 2 3 4"},
+		"one label":       {api.Filter{Labels: []string{"deploy"}}, "1 2"},
+		"all labels":      {api.Filter{Labels: []string{"x", "deploy"}}, "1"},
+		"include":         {api.Filter{IncludeBranch: "^feat/"}, "1 2 4"},
+		"exclude":         {api.Filter{ExcludeBranch: "/[ab]$"}, "3 4"},
+		"both":            {api.Filter{IncludeBranch: "feat", ExcludeBranch: "b"}, "1 4"},
+		"nothing matches": {api.Filter{Labels: []string{"no"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Object.Spec.Filter = test.filter
+			if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// FR-84: a fork is one by its repository, however its branch is called.
+func TestRule11_Forks(t *testing.T) {
+	_, repo, cfg := podinfo(t)
+	repo.Open(forgetest.PR{Branch: "main"})
+	repo.Open(forgetest.PR{Branch: "main", Fork: "stranger/podinfo"})
+	repo.Open(forgetest.PR{Branch: "main", ForkDeleted: true})
+	repo.Open(forgetest.PR{Branch: "other", Fork: "stranger/podinfo"})
+	cfg.Object.Spec.Filter.IncludeBranch = "^main$"
+
+	result := fetch(t, newPullRequests(t, cfg), nil)
+	if ids(result) != "1" || result.Forks != 2 || result.Matched != 1 {
+		t.Errorf("got %q, %d forks, %d matched; want 1, 2, 1", ids(result), result.Forks, result.Matched)
+	}
+	// Also where one was exported before.
+	if result := fetch(t, newPullRequests(t, cfg), []api.Input{{"id": "2"}}); ids(result) != "1" {
+		t.Errorf("got %q", ids(result))
+	}
+	cfg.Object.Annotations = map[string]string{api.AnnotationAllowForks: "yes"}
+	if result := fetch(t, newPullRequests(t, cfg), nil); ids(result) != "1" {
+		t.Errorf("with another value than true: got %q", ids(result))
+	}
+	cfg.Object.Annotations[api.AnnotationAllowForks] = "true"
+	result = fetch(t, newPullRequests(t, cfg), nil)
+	if ids(result) != "1 2 3" || result.Forks != 0 {
+		t.Fatalf("allowed: got %q, %d forks", ids(result), result.Forks)
+	}
+	for i, fork := range []bool{false, true, true} {
+		if result.Inputs[i]["fork"] != fork {
+			t.Errorf("pull request %d has fork %v", i+1, result.Inputs[i]["fork"])
+		}
+	}
+}
+
+// FR-09: what a label freezes keeps its values, also when all that is known of
+// them is what inputs.lock recorded.
+func TestSkip(t *testing.T) {
+	_, repo, cfg := podinfo(t)
+	cfg.Object.Spec.Skip.Labels = []string{"pause", "!ci/passed"}
+	repo.Open(forgetest.PR{SHA: "aaaa", Labels: []string{"ci/passed"}})
+	repo.Open(forgetest.PR{SHA: "bbbb", Labels: []string{"ci/passed"}})
+	repo.Open(forgetest.PR{SHA: "cccc"})
+	p := newPullRequests(t, cfg)
+	first := fetch(t, p, nil)
+	if ids(first) != "1 2" || first.Held != 1 {
+		t.Fatalf("got %q, %d held back: a new item that is frozen does not appear", ids(first), first.Held)
+	}
+	repo.Push(1, "a222")
+	repo.Unlabel(1, "ci/passed")
+	repo.Push(2, "b222")
+	repo.Label(2, "pause")
+	frozen := fetch(t, p, first.Inputs)
+	if frozen.Inputs[0]["sha"] != "aaaa" || frozen.Inputs[1]["sha"] != "bbbb" || frozen.Frozen != 2 {
+		t.Errorf("got %v: want the old commits", frozen.Inputs)
+	}
+	if diff := cmp.Diff(first.Inputs, frozen.Inputs); diff != "" {
+		t.Errorf("frozen items changed (-before +after):\n%s", diff)
+	}
+	fromLock := []api.Input{
+		{"id": "1", "provider": map[string]any{"name": "podinfo-pull-requests"}, "sha": "aaaa"},
+		{"id": "2", "provider": map[string]any{"name": "podinfo-pull-requests"}},
+	}
+	restarted := fetch(t, newPullRequests(t, cfg), fromLock)
+	if got := restarted.Inputs[0]; got["sha"] != "aaaa" || got["provider"] != nil || got["title"] != "Change 1" {
+		t.Errorf("got %v", got)
+	}
+	if got, ok := restarted.Inputs[1]["sha"]; ok {
+		t.Errorf("sha %v, although what it was is not known: never the new one", got)
+	}
+	repo.Label(1, "ci/passed")
+	repo.Close(2)
+	if thawed := fetch(t, p, frozen.Inputs); ids(thawed) != "1" || thawed.Inputs[0]["sha"] != "a222" {
+		t.Errorf("got %v: want 1 at its new commit, and 2 gone", thawed.Inputs)
+	}
+}
+
+// A list that moves while it is read is read again (rule 1, FR-05).
+func TestRule01_ListMoves(t *testing.T) {
+	for name, change := range map[string]func(*forgetest.Repo){
+		"one closes on page 1":           func(r *forgetest.Repo) { r.Close(50) },
+		"the last of page 1 closes":      func(r *forgetest.Repo) { r.Close(100) },
+		"a closed one opens again":       func(r *forgetest.Repo) { r.Reopen(20) },
+		"many close, page 2 gets empty":  func(r *forgetest.Repo) { closeAll(r, 60, 151) },
+		"one is updated":                 func(r *forgetest.Repo) { r.Push(101, "dddd") },
+		"one opens":                      func(r *forgetest.Repo) { r.Open(forgetest.PR{}) },
+		"one closes and another opens":   func(r *forgetest.Repo) { r.Close(3); r.Open(forgetest.PR{}) },
+		"one on page 2, already in view": func(r *forgetest.Repo) { r.Close(130) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			gh, repo, cfg := podinfo(t)
+			cfg.Object.Spec.Filter.Limit = 1000
+			for range 150 {
+				repo.Open(forgetest.PR{})
+			}
+			repo.Close(20)
+			gh.Break(forgetest.After(1, func() { change(repo) }))
+			moving := fetch(t, newPullRequests(t, cfg), nil)
+			gh.Heal()
+			still := fetch(t, newPullRequests(t, cfg), nil)
+			if ids(moving) != ids(still) {
+				t.Errorf("got  %s\nwant %s", ids(moving), ids(still))
+			}
+		})
+	}
+	t.Run("without end", func(t *testing.T) {
+		gh, repo, cfg := podinfo(t)
+		for range 150 {
+			repo.Open(forgetest.PR{})
+		}
+		gone := 0
+		gh.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			gone++
+			repo.Close(gone)
+			next.ServeHTTP(w, r)
+		})
+		if _, err := newPullRequests(t, cfg).Fetch(t.Context(), nil); provider.ReasonOf(err) != provider.Implausible {
+			t.Errorf("got %v", err)
+		}
+		if gone > 4*maxReads {
+			t.Errorf("%d requests", gone)
+		}
+	})
+}
+
+func closeAll(r *forgetest.Repo, from, to int) {
+	for number := from; number < to; number++ {
+		r.Close(number)
+	}
+}
+
+// A list that does not end, or not as lists end, is no list (FR-07).
+func TestRule01_Pages(t *testing.T) {
+	link := func(target string) func(*http.Request) string {
+		return func(r *http.Request) string {
+			return fmt.Sprintf(`<%s>; rel="next"`, strings.ReplaceAll(target, "SELF", r.URL.RequestURI()))
+		}
+	}
+	counting := 0
+	for name, test := range map[string]struct {
+		fault forgetest.Fault
+		want  provider.Reason
+		words string
+	}{
+		"a page leads to itself":  {forgetest.Link(link("SELF")), provider.Implausible, "page 2"},
+		"page 2 leads to page 1":  {forgetest.OnPage(2, forgetest.Link(link("/api/v3/repos/stefanprodan/podinfo/pulls?state=open&sort=created&direction=asc&per_page=100"))), provider.Implausible, "page 3"},
+		"the next one elsewhere":  {forgetest.Link(link("https://evil.example/page2")), provider.Redirected, "evil.example"},
+		"the next is no address":  {forgetest.Link(link("http://[::1")), provider.Implausible, "page 1"},
+		"offset too large":        {forgetest.OnPage(2, forgetest.Status(405, "Offset pagination has a maximum allowed offset")), provider.Implausible, "page 2"},
+		"an empty page in a list": {forgetest.OnPage(2, forgetest.Link(link("/api/v3/repos/x/y/pulls?page=3"))), provider.Implausible, "page"},
+		"new pages for ever": {func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			counting++
+			w.Header().Set("Link", fmt.Sprintf(`</api/v3/x?page=%d>; rel="next"`, counting))
+			forgetest.JSON(fmt.Sprintf(`[{"number":%d,"state":"open","head":{"ref":"a","sha":"b"},"base":{"ref":"m","repo":{"full_name":"a/b"}}}]`, counting))(w, r, nil)
+		}, provider.Implausible, "does not end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gh, repo, cfg := podinfo(t)
+			for range 150 {
+				repo.Open(forgetest.PR{})
+			}
+			fault := test.fault
+			if strings.HasPrefix(name, "an empty") {
+				fault = forgetest.OnPage(2, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+					w.Header().Set("Link", `</api/v3/x?page=3>; rel="next"`)
+					forgetest.JSON("[]")(w, r, next)
+				})
+			}
+			gh.Break(fault)
+			_, err := newPullRequests(t, cfg).Fetch(t.Context(), nil)
+			if provider.ReasonOf(err) != test.want || !strings.Contains(err.Error(), test.words) {
+				t.Errorf("got %v; want reason %s and %q", err, test.want, test.words)
+			}
+			if asked := len(gh.Requests()); asked > maxPages+1 {
+				t.Errorf("%d requests", asked)
+			}
+		})
+	}
+}
+
+// FR-04: pages shorter than asked for are not the last ones.
+func TestShortPages(t *testing.T) {
+	gh, repo, cfg := podinfo(t)
+	gh.LimitPages(30)
+	for range 75 {
+		repo.Open(forgetest.PR{})
+	}
+	if got := fetch(t, newPullRequests(t, cfg), nil); len(got.Inputs) != 75 {
+		t.Errorf("%d inputs, want 75", len(got.Inputs))
+	}
+}
+
+// An item that lacks what it must have fails the list; it is not left out.
+func TestRule01_Items(t *testing.T) {
+	whole := func() map[string]any {
+		return map[string]any{
+			"number": 1, "state": "open", "head": map[string]any{"ref": "a", "sha": "b", "repo": map[string]any{"id": 1}},
+			"base": map[string]any{"ref": "main", "repo": map[string]any{"id": 1, "full_name": "a/b"}},
+		}
+	}
+	for name, spoil := range map[string]func(map[string]any){
+		"number":    func(m map[string]any) { delete(m, "number") },
+		"zero":      func(m map[string]any) { m["number"] = 0 },
+		"text":      func(m map[string]any) { m["number"] = "one" },
+		"state":     func(m map[string]any) { delete(m, "state") },
+		"head":      func(m map[string]any) { m["head"] = nil },
+		"sha":       func(m map[string]any) { delete(m["head"].(map[string]any), "sha") },
+		"ref":       func(m map[string]any) { m["head"].(map[string]any)["ref"] = "" },
+		"base":      func(m map[string]any) { delete(m, "base") },
+		"base.repo": func(m map[string]any) { delete(m["base"].(map[string]any), "repo") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, _ := json.Marshal(whole())
+			if _, _, err := decodePullRequest(data); err != nil {
+				t.Fatal(err)
+			}
+			spoiled := whole()
+			spoil(spoiled)
+			data, _ = json.Marshal(spoiled)
+			if pr, _, err := decodePullRequest(data); err == nil {
+				t.Errorf("got %+v, want an error", pr)
+			}
+		})
+	}
+}
+
+// A closed pull request that a server lists all the same is not exported.
+func TestStateIsChecked(t *testing.T) {
+	gh, repo, cfg := podinfo(t)
+	repo.Open(forgetest.PR{})
+	repo.Open(forgetest.PR{})
+	repo.Close(1)
+	gh.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		query := r.URL.Query()
+		query.Set("state", "all")
+		r.URL.RawQuery = query.Encode()
+		next.ServeHTTP(w, r)
+	})
+	if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != "2" {
+		t.Errorf("got %q, want 2", got)
+	}
+}
+
+// FR-101: an unchanged list costs no rate limit.
+func TestConditionalRequests(t *testing.T) {
+	gh, repo, cfg := podinfo(t)
+	cfg.Object.Spec.Filter.Limit = 1000
+	for range 250 {
+		repo.Open(forgetest.PR{})
+	}
+	p := newPullRequests(t, cfg)
+	first := fetch(t, p, nil)
+	if spent := gh.Spent(); spent != 3 {
+		t.Errorf("the first fetch cost %d, want 3: one a page", spent)
+	}
+	for range 3 {
+		if diff := cmp.Diff(first, fetch(t, p, first.Inputs)); diff != "" {
+			t.Fatalf("(-first +again):\n%s", diff)
+		}
+	}
+	if spent := gh.Spent(); spent != 3 {
+		t.Errorf("three more fetches cost %d", spent-3)
+	}
+	repo.Push(250, "eeee")
+	if got := fetch(t, p, first.Inputs).Inputs[249]["sha"]; got != "eeee" {
+		t.Errorf("got %v: a change on the last page was missed", got)
+	}
+	if spent := gh.Spent(); spent != 4 {
+		t.Errorf("one changed page cost %d", spent-3)
+	}
+}
+
+// Whatever a server sends, the answer is a list with unique keys or an error.
+func FuzzPage(f *testing.F) {
+	gh, repo := forgetest.NewGitHub(), ""
+	repo = gh.Repo("a/b").WebURL()
+	f.Cleanup(gh.Close)
+	for _, body := range []string{
+		"[]", "null", "{}", "", "[null]", `[{"number":1}]`, "<html>",
+		`[{"number":1,"state":"open","head":{"ref":"a","sha":"b","repo":null},"base":{"ref":"m","repo":{"full_name":"a/b"}},"labels":[{"name":"x"}]}]`,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		gh.Break(forgetest.JSON(string(body)))
+		p := newPullRequests(t, provider.Config{Object: &api.ResourceSetInputProvider{
+			Meta: api.Meta{Annotations: map[string]string{api.AnnotationAllowForks: "true"}},
+			Spec: api.InputProviderSpec{URL: repo},
+		}})
+		result, err := p.Fetch(t.Context(), nil)
+		if err != nil {
+			if result.Inputs != nil || provider.ReasonOf(err) != provider.Implausible {
+				t.Fatalf("%q: %v, %v", body, result, err)
+			}
+			return
+		}
+		var list []any
+		if err := json.Unmarshal(body, &list); err != nil || list == nil {
+			t.Fatalf("took %q for a list", body)
+		}
+		seen := map[any]bool{}
+		for _, input := range result.Inputs {
+			if seen[input["id"]] {
+				t.Fatalf("%q: %v twice", body, input["id"])
+			}
+			seen[input["id"]] = true
+		}
+	})
+}
