@@ -42,7 +42,8 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 
 	p := &pass{request: req, report: &Report{}}
 	before := r.defs
-	if r.sourceIsDue(req) {
+	sourceRead := r.sourceIsDue(req)
+	if sourceRead {
 		if err := r.readDefinitions(ctx); err != nil {
 			p.fail("definitions", err)
 		}
@@ -62,7 +63,7 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 
 	// The listings must not be older than the commits that they are compared with,
 	// so the target's head is looked at before anything is fetched.
-	head, err := r.target.Fetch(ctx)
+	head, err := r.targetHead(ctx, sourceRead)
 	if err != nil {
 		p.fail("target", fmt.Errorf("target repository: %w", err))
 		return p.done()
@@ -72,7 +73,7 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 		return p.done()
 	}
 	r.fetch(ctx, r.dueProviders(req))
-	r.write(ctx, p)
+	r.write(ctx, p, head)
 	p.addProviders(r)
 	return p.done()
 }
@@ -163,33 +164,62 @@ func (r *Reconciler) askedFor(req request) map[string]bool {
 	return asked
 }
 
-// write makes the target tree equal to the plan.
-func (r *Reconciler) write(ctx context.Context, p *pass) {
-	if p.trigger == TriggerSchedule && r.now().Before(r.pushDue) {
-		if r.pushErr != nil {
-			p.fail("target", r.pushErr)
-		}
+// targetHead is the target branch as it is now. Where source and target are one
+// branch, and it has just been read, that is it.
+func (r *Reconciler) targetHead(ctx context.Context, sourceRead bool) (*gitwriter.Snapshot, error) {
+	if sourceRead && r.source == r.target && r.sourceErr == nil {
+		return r.sourceHead, nil
+	}
+	return r.target.Fetch(ctx)
+}
+
+// write makes the target tree equal to the plan. A pass without changes does not
+// talk to the server again.
+func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapshot) {
+	commits, err := r.plan(ctx, head, p)
+	if err != nil {
+		p.fail("target", err)
 		return
 	}
-	result, err := r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
-		if err := r.scan(base); err != nil {
-			return nil, err
+	result := gitwriter.Result{New: head.Hash()}
+	if len(commits) > 0 && r.mayPush(p) {
+		result, err = r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
+			if base.Hash() == head.Hash() {
+				return commits, nil
+			}
+			if err := r.scan(base); err != nil {
+				return nil, err
+			}
+			return r.plan(ctx, base, p)
+		})
+		if err != nil {
+			r.pushFailures++
+			r.pushErr = fmt.Errorf("target repository: %w", err)
+			r.pushDue = r.now().Add(jitter(schedule.Backoff(r.pushFailures)))
+			p.fail("target", r.pushErr)
+		} else {
+			r.pushFailures, r.pushErr, r.pushDue = 0, nil, time.Time{}
 		}
-		return r.plan(ctx, base, p)
-	})
+	}
 	for _, plan := range p.plans {
 		p.report.Problems = append(p.report.Problems, plan.problems...)
 		p.report.Warnings = append(p.report.Warnings, plan.warnings...)
 	}
-	if err != nil {
-		r.pushFailures++
-		r.pushErr = fmt.Errorf("target repository: %w", err)
-		r.pushDue = r.now().Add(jitter(schedule.Backoff(r.pushFailures)))
-		p.fail("target", r.pushErr)
-		return
+	if err == nil {
+		r.landed(p, result)
 	}
-	r.pushFailures, r.pushErr, r.pushDue = 0, nil, time.Time{}
-	r.landed(p, result)
+}
+
+// mayPush keeps a refused push from being tried again at every tick; whatever
+// else happens (a new commit, a webhook) is worth a try.
+func (r *Reconciler) mayPush(p *pass) bool {
+	if p.trigger != TriggerSchedule || !r.now().Before(r.pushDue) {
+		return true
+	}
+	if r.pushErr != nil {
+		p.fail("target", r.pushErr)
+	}
+	return false
 }
 
 // landed records what a push did.

@@ -59,6 +59,7 @@ type Reconciler struct {
 	sourceDue      time.Time
 	sourceFailures int
 	sourceErr      error
+	sourceHead     *gitwriter.Snapshot // as last fetched
 
 	providers map[string]*providerState // by namespace/name
 	sets      map[string]*setState      // by ResourceSet folder
