@@ -5,9 +5,11 @@ package expand
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"text/template"
 	"text/template/parse"
 
+	yamlv3 "go.yaml.in/yaml/v3" // for the lines of fields only
 	"sigs.k8s.io/yaml"
 
 	"resourceset.example/renderer/pkg/api"
@@ -43,6 +45,8 @@ type part struct {
 	trees map[string]*parse.Tree
 	// documents says that the text may hold several documents, as resourcesTemplate may.
 	documents bool
+	// flow says that the text may hold lists or maps in flow style around placeholders.
+	flow bool
 	// mutates says that the template calls a function that changes its argument.
 	mutates bool
 	// static are the identities that the template writes without any placeholder.
@@ -99,7 +103,7 @@ func (p *Program) addSource(add func(*part, error), step string, order int, fiel
 	}
 	if text != "" {
 		add(&part{step: step, order: order, path: "resourcesTemplate", field: field + ".resourcesTemplate",
-			text: text, documents: true}, nil)
+			text: text, documents: true, flow: strings.ContainsAny(text, "[{")}, nil)
 	}
 }
 
@@ -116,15 +120,59 @@ func templateText(item any) ([]byte, error) {
 
 // errorIn is a fault at a line of a part's text; line 0 is unknown.
 func (p *Program) errorIn(part *part, line int, msg, hint string) *TemplateError {
-	pos := p.rs.At(part.field)
-	if line > 0 && part.documents && pos.Line > 0 {
-		pos.Line += line - 1
-	}
-	e := &TemplateError{Pos: pos, Object: p.rs.String(), Step: part.step, Path: part.path, Msg: msg, Hint: hint}
-	if line > 0 && part.documents {
+	e := &TemplateError{Pos: p.rs.At(part.field), Object: p.rs.String(), Step: part.step, Path: part.path, Msg: msg, Hint: hint}
+	switch {
+	case line <= 0:
+	case part.documents:
 		e.Line = line
+		if e.Pos.Line > 0 {
+			e.Pos.Line += line - 1
+		}
+	default:
+		e.Pos = p.rs.At(part.field + part.fieldAt(line))
 	}
 	return e
+}
+
+// fieldPos is the position of a field of what a part renders to, "[0].data.name",
+// as near as the file tells. Fields of a resourcesTemplate have no position.
+func (p *Program) fieldPos(part *part, field string) api.Position {
+	path, ok := strings.CutPrefix(field, "[0]")
+	if part.documents || !ok {
+		return p.rs.At(part.field)
+	}
+	return p.rs.At(part.field + path)
+}
+
+// fieldAt is the path of the field at a line of the text of an item of
+// spec.resources, which is YAML: ".metadata.name".
+func (part *part) fieldAt(line int) string {
+	var doc yamlv3.Node
+	if err := yamlv3.Unmarshal([]byte(part.text), &doc); err != nil || len(doc.Content) == 0 {
+		return ""
+	}
+	path, node := "", doc.Content[0]
+	for {
+		step, next := "", (*yamlv3.Node)(nil)
+		for i := range node.Content {
+			child := node.Content[i]
+			if child.Line > line {
+				break
+			}
+			switch node.Kind {
+			case yamlv3.MappingNode:
+				if i%2 == 0 && i+1 < len(node.Content) {
+					step, next = "."+child.Value, node.Content[i+1]
+				}
+			case yamlv3.SequenceNode:
+				step, next = fmt.Sprintf("[%d]", i), child
+			}
+		}
+		if next == nil {
+			return path
+		}
+		path, node = path+step, next
+	}
 }
 
 // describe is how messages call a JSON value.

@@ -19,15 +19,17 @@ import (
 // A worker renders one set after the other. It has clones of the templates whose
 // function "inputs" returns the worker's current set.
 type worker struct {
-	ctx    context.Context // of the call of Render that the worker belongs to
-	p      *Program
-	parts  []*part
-	tmpls  []*template.Template
-	set    *Set
-	inputs api.Input // those of set, or a copy that templates may change
-	steps  int
-	buf    bytes.Buffer
-	left   int // bytes that may still be written
+	ctx      context.Context // of the call of Render that the worker belongs to
+	p        *Program
+	opts     Options
+	parts    []*part
+	tmpls    []*template.Template
+	set      *Set
+	inputs   api.Input // those of set, or a copy that templates may change
+	steps    int
+	warnings []doubt
+	buf      bytes.Buffer
+	left     int // bytes that may still be written
 }
 
 func (p *Program) newWorker(ctx context.Context, parts ...*part) *worker {
@@ -64,7 +66,7 @@ func (w *worker) Write(data []byte) (int, error) {
 	return w.buf.Write(data)
 }
 
-func (w *worker) renderSet(set *Set, _ Options) setResult {
+func (w *worker) renderSet(set *Set) setResult {
 	w.start(set)
 	result := setResult{objects: make([][]Object, len(w.parts))}
 	var errs []error
@@ -81,22 +83,29 @@ func (w *worker) renderSet(set *Set, _ Options) setResult {
 			}
 		}
 	}
+	result.warnings = w.warnings
 	result.err = errors.Join(errs...)
 	return result
 }
 
 // start makes set the current one.
 func (w *worker) start(set *Set) {
-	w.steps, w.left = 0, maxOutput
 	w.set = set
+	w.warnings = nil
 }
 
 // execute is the text of part n for the current set. It is overwritten by the next call.
 func (w *worker) execute(n int) ([]byte, error) {
 	w.inputs = w.set.Inputs
+	return w.run(n)
+}
+
+// run is the text of part n for w.inputs.
+func (w *worker) run(n int) ([]byte, error) {
 	if w.parts[n].mutates {
-		w.inputs = copyMap(w.set.Inputs)
+		w.inputs = copyMap(w.inputs)
 	}
+	w.steps, w.left = 0, maxOutput
 	w.buf.Reset()
 	if err := w.tmpls[n].Execute(w, nil); err != nil {
 		return nil, err
@@ -115,11 +124,46 @@ func (w *worker) renderPart(n int) ([]Object, error) {
 		return nil, defectf("a text with YAML's own characters needs << … | quote >>, several lines need nindent",
 			"does not render to valid YAML: %v", err)
 	}
+	if w.opts.Structure != StructureOff {
+		if err := w.judge(n, docs); err != nil {
+			return nil, err
+		}
+	}
 	objects, err := part.objectsIn(docs)
 	if err == nil && !part.documents && len(objects) == 0 {
 		err = defectf("the annotation "+api.AnnotationReconcile+": disabled leaves an object out", "renders to nothing")
 	}
 	return objects, err
+}
+
+// A doubt is a warning about a part that is not yet about a ResourceSet: many sets
+// may have the same.
+type doubt struct {
+	part      int
+	path      string
+	msg, hint string
+}
+
+// judge looks for what input values did to the structure and the types of docs,
+// what part n rendered to.
+func (w *worker) judge(n int, docs []any) error {
+	if w.p.rs.Annotations[api.AnnotationAllowStructure] != "true" {
+		if err := w.guard(n, docs); err != nil {
+			if w.opts.Structure == StructureEnforce {
+				return &defect{field: err.path, msg: err.Error(), hint: err.Suggestion()}
+			}
+			w.warnings = append(w.warnings, doubt{part: n, path: err.path, msg: err.Error(), hint: err.Suggestion()})
+		}
+	}
+	for _, r := range w.retypings(n, docs) {
+		msg := fmt.Sprintf("%s: YAML reads the text %q as %v", shownPath(r.path), r.text, r.value)
+		hint := "write << … | quote >> if it is meant to stay a text"
+		if r.mustBeText() && w.opts.Structure == StructureEnforce {
+			return &defect{field: r.path, msg: msg, hint: hint}
+		}
+		w.warnings = append(w.warnings, doubt{part: n, path: r.path, msg: msg, hint: hint})
+	}
+	return nil
 }
 
 func copyMap(in map[string]any) map[string]any {
@@ -165,7 +209,11 @@ func (p *Program) executionError(part *part, set *Set, err error) *TemplateError
 	if place != "" && !strings.HasPrefix(place, "fail ") {
 		msg = fmt.Sprintf("at << %s >>: %s", place, msg)
 	}
-	return p.errorIn(part, line, msg, "")
+	hint := ""
+	if strings.Contains(msg, "expected int; got int64") {
+		hint = "write (int inputs.name): numbers of inputs are int64, and this function takes an int"
+	}
+	return p.errorIn(part, line, msg, hint)
 }
 
 // missingError is about a field that the inputs lack. The place is what text/template

@@ -16,7 +16,10 @@ import (
 const kustomizeGroup = "kustomize.config.k8s.io"
 
 // A defect is why a rendered document is no object that can be applied.
-type defect struct{ msg, hint string }
+type defect struct {
+	field     string // "[0].metadata.labels": document, then fields; empty when unknown
+	msg, hint string
+}
 
 func (d *defect) Error() string      { return d.msg }
 func (d *defect) Suggestion() string { return d.hint }
@@ -109,7 +112,7 @@ func defectOf(id ObjectID, err error) error {
 	if !ok {
 		return err
 	}
-	return &defect{msg: strings.TrimSpace(id.Kind+" "+id.Name) + ": " + d.msg, hint: d.hint}
+	return &defect{field: d.field, msg: strings.TrimSpace(id.Kind+" "+id.Name) + ": " + d.msg, hint: d.hint}
 }
 
 func textField(fields map[string]any, name, prefix string) (string, error) {
@@ -122,8 +125,8 @@ func textField(fields map[string]any, name, prefix string) (string, error) {
 		}
 		return value, nil
 	default:
-		return "", defectf("write << … | quote >> to keep it a text",
-			"%s%s is %s (%v), not a text", prefix, name, describe(value), value)
+		return "", &defect{field: "[0]." + prefix + name, hint: "write << … | quote >> to keep it a text",
+			msg: fmt.Sprintf("%s%s is %s (%v), not a text", prefix, name, describe(value), value)}
 	}
 }
 
@@ -135,8 +138,8 @@ func checkTexts(metadata map[string]any, field string) error {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			if _, ok := values[key].(string); !ok {
-				return defectf("write << … | quote >> to keep it a text",
-					"metadata.%s[%s] is %s, not a text", field, key, describe(values[key]))
+				return &defect{field: "[0].metadata." + field + "." + key, hint: "write << … | quote >> to keep it a text",
+					msg: fmt.Sprintf("metadata.%s[%s] is %s, not a text", field, key, describe(values[key]))}
 			}
 		}
 		return nil

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -58,7 +57,7 @@ func (p *Program) hasInputs() bool {
 // A setResult is what one set rendered to: the objects of each part, or an error.
 type setResult struct {
 	objects  [][]Object
-	warnings []*api.Fault
+	warnings []doubt
 	err      error
 }
 
@@ -70,12 +69,13 @@ func (p *Program) renderAll(ctx context.Context, sets []Set, opts Options) []set
 	for range min(runtime.GOMAXPROCS(0), len(sets)) {
 		wg.Go(func() {
 			w := p.newWorker(ctx, p.parts...)
+			w.opts = opts
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(sets) || ctx.Err() != nil {
 					return
 				}
-				results[i] = w.renderSet(&sets[i], opts)
+				results[i] = w.renderSet(&sets[i])
 			}
 		})
 	}
@@ -92,8 +92,8 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 		if results[i].err != nil {
 			failed[i] = results[i].err
 		}
-		r.Warnings = append(r.Warnings, results[i].warnings...)
 	}
+	r.Warnings = p.doubts(sets, results)
 	merge := newMerge(p, sets, withSets)
 	for n, part := range p.parts {
 		for i := range results {
@@ -121,6 +121,48 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 	}
 	slices.SortFunc(r.Failed, func(a, b SetError) int { return cmp.Compare(a.Set, b.Set) })
 	return r
+}
+
+// doubts makes one warning of those that are about the same place of a template.
+// The first set that has it is named.
+func (p *Program) doubts(sets []Set, results []setResult) []*api.Fault {
+	type place struct {
+		part int
+		path string
+	}
+	first := make(map[place]*api.Fault)
+	more := make(map[place]int)
+	var order []place
+	for i := range results {
+		for _, d := range results[i].warnings {
+			at := place{d.part, d.path}
+			if first[at] != nil {
+				more[at]++
+				continue
+			}
+			order = append(order, at)
+			part := p.parts[d.part]
+			first[at] = p.warning(part, sets[i].Origin, d.msg, d.hint)
+			first[at].Pos = p.fieldPos(part, d.path)
+		}
+	}
+	var warnings []*api.Fault
+	for _, at := range order {
+		if n := more[at]; n > 0 {
+			first[at].Msg += fmt.Sprintf(" (and %d more input sets)", n)
+		}
+		warnings = append(warnings, first[at])
+	}
+	return warnings
+}
+
+// warning is a fault that names the template and the input set.
+func (p *Program) warning(part *part, origin, msg, hint string) *api.Fault {
+	e := p.errorIn(part, 0, msg, hint)
+	e.Origin = origin
+	pos := e.Pos
+	e.Pos, e.Object = api.Position{}, ""
+	return &api.Fault{Pos: pos, Object: p.rs.String(), Msg: e.Error(), Hint: hint}
 }
 
 // A merge collects objects, one of each identity.
@@ -170,19 +212,8 @@ func (m *merge) add(part *part, set int, object Object) {
 	if m.withSets {
 		origin = m.sets[set].Origin
 	}
-	m.warnings = append(m.warnings, repeated(m.p, part, origin, object.ID))
-}
-
-// repeated is the warning about an object that one input set renders twice.
-func repeated(p *Program, part *part, origin string, id ObjectID) *api.Fault {
-	e := p.errorIn(part, 0, "", "")
-	parts := []string{part.path}
-	if origin != "" {
-		parts = append(parts, origin)
-	}
-	parts = append(parts, fmt.Sprintf("%s is there already and is left out", id))
-	return &api.Fault{Pos: e.Pos, Object: e.Object, Msg: strings.Join(parts, ": "),
-		Hint: "only the first object of a group, kind, namespace and name is kept"}
+	m.warnings = append(m.warnings, m.p.warning(part, origin, fmt.Sprintf("%s is there already and is left out", object.ID),
+		"only the first object of a group, kind, namespace and name is kept"))
 }
 
 // failure makes a *TemplateError of what went wrong with a part for one set.
@@ -193,6 +224,7 @@ func (p *Program) failure(part *part, set *Set, err error) *TemplateError {
 	case errors.As(err, &e):
 	case errors.As(err, &d):
 		e = p.errorIn(part, 0, d.msg, d.hint)
+		e.Pos = p.fieldPos(part, d.field)
 	default:
 		e = p.executionError(part, set, err)
 	}
