@@ -80,7 +80,7 @@ func TestExampleTellsTrueDefaults(t *testing.T) {
 		"Default: /var/run/renderer/secrets.":     minimal.Secrets.Directory + ".",
 		"Default: /var/lib/renderer.":             minimal.State.Directory + ".",
 		"default info. format: json or text;":     "default " + minimal.Log.Level + ". format: json or text;",
-		"serves nothing. Default: \":8080\".":     "serves nothing. Default: \"" + minimal.Server.Listen + "\".",
+		"host:port. Default: \":8080\".":          "host:port. Default: \"" + minimal.Server.Listen + "\".",
 		"default json.":                           "default " + minimal.Log.Format + ".",
 		"# Default: 10m.":                         "# Default: " + strings.TrimSuffix(defaultFluxInterval.String(), "0s") + ".",
 	} {

@@ -231,11 +231,8 @@ func cleanDirectory(dir string) string {
 }
 
 func (v *validator) listen() {
-	const path, hint = "server.listen", `write host:port, as in ":8080" or "127.0.0.1:8080"; "" serves nothing`
+	const path, hint = "server.listen", `write host:port, as in ":8080" or "127.0.0.1:8080"`
 	listen := v.cfg.Server.Listen
-	if listen == "" {
-		return
-	}
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		v.fault(path, hint, "%q is not an address", listen)
