@@ -63,26 +63,25 @@ func (h *handler) scrub(attr slog.Attr) slog.Attr {
 	return slog.Attr{Key: h.redactor.Scrub(attr.Key), Value: value}
 }
 
-// scrubAny keeps a value as it is, for the next handler to format, unless its
-// text holds something to hide.
+// scrubAny keeps a value as it is, for the next handler to format, unless one of
+// the ways to do so would show something to hide.
 func (h *handler) scrubAny(value slog.Value) slog.Value {
 	var texts []string
 	switch v := value.Any().(type) {
 	case error:
-		texts = []string{v.Error()}
+		texts = append(texts, v.Error())
 	case fmt.Stringer:
-		texts = []string{v.String()}
+		texts = append(texts, v.String())
 	case []byte:
-		texts = []string{string(v)}
-	default: // handlers print it in the one way or the other
-		texts = []string{fmt.Sprintf("%+v", v)}
-		if asJSON, err := json.Marshal(v); err == nil {
-			texts = append(texts, string(asJSON))
-		}
+		texts = append(texts, string(v))
+	}
+	texts = append(texts, fmt.Sprintf("%+v", value.Any()))
+	if asJSON, err := json.Marshal(value.Any()); err == nil {
+		texts = append(texts, string(asJSON))
 	}
 	for _, text := range texts {
-		if clean := h.redactor.Scrub(text); clean != text {
-			return slog.StringValue(clean)
+		if h.redactor.Scrub(text) != text {
+			return slog.StringValue(h.redactor.Scrub(texts[0]))
 		}
 	}
 	return value
