@@ -109,8 +109,11 @@ func (d *decoder) key(n *yaml.Node) (string, bool) {
 	}
 	name, err := keyText(k)
 	if err != nil {
-		d.fault(n, "", "the key %q: %v", k.Value, err)
+		d.fault(n, "", "the key %q %v", k.Value, err)
 		return "", false
+	}
+	if name != k.Value && (name == "true" || name == "false") {
+		d.warn(n, "quote it: "+strconv.Quote(k.Value), "the key %s is a boolean in YAML 1.1, and is read as %q", k.Value, name)
 	}
 	return name, true
 }
@@ -230,7 +233,7 @@ func (d *decoder) value(at *yaml.Node) any {
 	default:
 		value, err := scalarValue(n)
 		if err != nil {
-			d.fault(at, "quote it if it is meant as text", "the value %v", err)
+			d.fault(at, "quote it if it is meant as text", "the value %.40q %v", n.Value, err)
 		}
 		return value
 	}
@@ -383,10 +386,13 @@ func (d *decoder) textMap(to *map[string]string) read {
 			field := join(path, e.name)
 			d.lines[field] = lineOf(e)
 			var s string
+			before := len(d.faults)
 			if !isNull(e.value) {
 				d.text(&s)(field, e.value)
 			}
-			(*to)[e.name] = s
+			if len(d.faults) == before {
+				(*to)[e.name] = s
+			}
 		}
 	}
 }

@@ -46,13 +46,14 @@ func (d *decoder) metadata(at *yaml.Node, meta *Meta) {
 // would refuse are warned of: offline, they can still be rendered.
 func (d *decoder) checkName(at *yaml.Node, meta *Meta) {
 	name, namespace := d.line("metadata.name", at), d.line("metadata.namespace", at)
+	given := child(target(at), "name")
 	switch {
+	case given == nil || isNull(given):
+		d.fault(name, "", "metadata.name is missing")
 	case meta.Name == "":
-		if child(target(at), "name") == nil || isNull(child(target(at), "name")) {
-			d.fault(name, "", "metadata.name is missing")
-		} else if d.accepted() {
+		if value, _ := d.scalar(given); value == "" {
 			d.fault(name, "", "metadata.name is empty")
-		}
+		} // else it is of a wrong type, which was reported
 	case meta.Name != oneLine(meta.Name):
 		d.fault(name, "", "metadata.name %q holds control characters", meta.Name)
 	case len(meta.Name) > maxName || !dnsSubdomain.MatchString(meta.Name):
@@ -81,9 +82,11 @@ func (d *decoder) checkAnnotations(at *yaml.Node, meta *Meta) {
 		n := d.line(join("metadata.annotations", name), at)
 		switch name {
 		case AnnotationReconcile:
-			if v := strings.ToLower(value); v != "enabled" && v != "disabled" {
+			v := strings.ToLower(value) // the operator does not mind the case
+			if v != "enabled" && v != "disabled" {
 				d.fault(n, `write "enabled" or "disabled"`, "annotation %s: unknown value %q", name, value)
 			}
+			meta.Annotations[name] = v
 		case AnnotationReconcileEvery, AnnotationReconcileTimeout:
 			if v, err := time.ParseDuration(value); err != nil || v <= 0 {
 				d.fault(n, durationHint, "annotation %s: %q is not a duration above zero", name, value)

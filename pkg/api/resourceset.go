@@ -114,17 +114,15 @@ func (d *decoder) selector(to *LabelSelector) schema {
 
 func (d *decoder) requirement(path string, at *yaml.Node) LabelSelectorRequirement {
 	var r LabelSelectorRequirement
+	before := len(d.faults)
 	d.fields(path, at, schema{"key": d.text(&r.Key), "operator": d.text(&r.Operator), "values": d.texts(&r.Values)})
 	if target(at).Kind != yaml.MappingNode {
 		return r
 	}
-	if r.Key == "" {
-		d.fault(at, "", "%s.key is missing", path)
-	}
 	operator := d.line(path+".operator", at)
 	switch r.Operator {
 	case "In", "NotIn":
-		if len(r.Values) == 0 {
+		if len(r.Values) == 0 && len(d.faults) == before {
 			d.fault(operator, "", "%s: the operator %s needs values", path, r.Operator)
 		}
 	case "Exists", "DoesNotExist":
@@ -133,6 +131,9 @@ func (d *decoder) requirement(path string, at *yaml.Node) LabelSelectorRequireme
 		}
 	default:
 		d.fault(operator, "write In, NotIn, Exists or DoesNotExist", "%s: unknown operator %q", path, r.Operator)
+	}
+	if r.Key == "" {
+		d.fault(at, "", "%s.key is missing", path)
 	}
 	return r
 }
@@ -210,7 +211,7 @@ func (d *decoder) checkSteps(n *yaml.Node, s *ResourceSetSpec) {
 		}
 		names = append(names, step.Name)
 		if len(step.Resources) == 0 && strings.TrimSpace(step.ResourcesTemplate) == "" {
-			d.fault(at, "", "step %q has neither resources nor resourcesTemplate", step.Name)
+			d.fault(at, "", "%s (step %q) has neither resources nor resourcesTemplate", path, step.Name)
 		}
 	}
 }

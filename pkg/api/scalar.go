@@ -39,7 +39,7 @@ func scalarValue(n *yaml.Node) (any, error) {
 }
 
 func taggedValue(tag, text string) (any, error) {
-	mismatch := fmt.Errorf("is tagged %s, which %q is not", tag, text)
+	mismatch := fmt.Errorf("is tagged %s and is none", tag)
 	switch tag {
 	case "!!binary":
 		data, err := base64.StdEncoding.DecodeString(text)
@@ -182,7 +182,7 @@ func keyText(n *yaml.Node) (string, error) {
 	case float64:
 		return floatKey(v), nil
 	}
-	return "", errors.New("a null cannot be a key")
+	return "", errors.New("is null, which cannot be a key")
 }
 
 func floatKey(f float64) string { return strconv.FormatFloat(f, 'g', -1, 32) }
