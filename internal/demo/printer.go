@@ -53,7 +53,7 @@ func (p *printer) note(format string, args ...any) {
 func (p *printer) commit(ctx context.Context, c *object.Commit, took time.Duration) error {
 	p.line("")
 	p.line("   %s  %s", p.paint(yellow, "commit "+c.Hash.String()[:12]),
-		p.paint(faint, fmt.Sprintf("pushed %d ms after the change", took.Milliseconds())))
+		p.paint(faint, fmt.Sprintf("landed after %d ms", took.Milliseconds())))
 	for text := range strings.Lines(strings.TrimSpace(c.Message)) {
 		text = strings.TrimRight(text, "\n")
 		if text == "" {
@@ -132,11 +132,14 @@ func (p *printer) stat(changes []change) {
 		p.line("       %s  %s", p.paint(styleOf(c.verb), fmt.Sprintf("%-6s %s", c.verb, counts)), path.Base(c.path))
 		added, removed = added+c.added, removed+c.removed
 	}
-	files := "files"
-	if len(changes) == 1 {
-		files = "file"
+	p.line("       %s", p.paint(faint, fmt.Sprintf("%s, %s added, %d removed", count(len(changes), "file"), count(added, "line"), removed)))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
 	}
-	p.line("       %s", p.paint(faint, fmt.Sprintf("%d %s, %d lines added, %d removed", len(changes), files, added, removed)))
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func signed(sign string, n int) string {

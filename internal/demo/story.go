@@ -125,6 +125,7 @@ func (s *stage) whereToLook(keep bool) {
 		s.note("Both services are still running. Change something yourself:")
 		command("curl -X PUT %s/tenants/tenant4 -d '{\"version\": \"2.0.0\", \"featureFlags\": [\"feature1\"]}'", s.orchestrator.url())
 		command("curl -X DELETE %s/tenants/tenant4", s.orchestrator.url())
+		s.note("The orchestrator was down a moment ago: the first answer may take 15 s, until it is asked again.")
 		s.note("Ctrl-C ends it. Everything is in %s.", s.dir)
 		return
 	}
