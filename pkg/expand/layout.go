@@ -117,6 +117,8 @@ type layout struct {
 	kept     map[string]bool       // names of all kept sets
 	allKept  []string              // the same, in Previous' order
 	keptFile map[string]bool       // file names in the folders of kept sets
+	recorded int                   // how many sets the lock records
+	first    string                // the first of them
 
 	placed []placed
 	shared map[string]SharedFile
@@ -165,6 +167,15 @@ func (l *layout) judge() error {
 	if len(whole) > 0 {
 		return errors.Join(whole...)
 	}
+	l.keepCommitted()
+	for _, set := range slices.Sorted(maps.Keys(l.failed)) {
+		l.out.Failed = append(l.out.Failed, SetError{Set: set, Err: l.failed[set]})
+	}
+	return nil
+}
+
+// keepCommitted finds the sets that are not written, and what they keep.
+func (l *layout) keepCommitted() {
 	l.states = make([]setState, len(l.Sets))
 	l.kept, l.keptFile = map[string]bool{}, map[string]bool{}
 	l.previous = make(map[string]*LockedSet, len(l.Previous.Sets))
@@ -176,31 +187,35 @@ func (l *layout) judge() error {
 		name := l.Sets[i].Name
 		current[name] = true
 		_, held := l.Keep[name]
-		if l.failed[i] == nil && !held {
-			continue
-		}
-		l.states[i] = stateAbsent
-		if old := l.previous[name]; old != nil {
+		old := l.previous[name]
+		switch {
+		case l.failed[i] == nil && !held:
+		case old != nil:
 			l.states[i] = stateKept
 			l.keepFiles(old)
+		default:
+			l.states[i] = stateAbsent
+			continue
 		}
+		if l.recorded == 0 {
+			l.first = name
+		}
+		l.recorded++
 	}
 	for i := range l.Previous.Sets {
 		old := &l.Previous.Sets[i]
 		if _, held := l.Keep[old.Name]; held && !current[old.Name] {
 			l.gone = append(l.gone, old)
 			l.keepFiles(old)
+			l.recorded++
+		}
+		if l.kept[old.Name] {
+			l.allKept = append(l.allKept, old.Name)
 		}
 	}
-	for i := range l.Previous.Sets {
-		if name := l.Previous.Sets[i].Name; l.kept[name] {
-			l.allKept = append(l.allKept, name)
-		}
+	if l.first == "" && len(l.gone) > 0 {
+		l.first = l.gone[0].Name
 	}
-	for _, set := range slices.Sorted(maps.Keys(l.failed)) {
-		l.out.Failed = append(l.out.Failed, SetError{Set: set, Err: l.failed[set]})
-	}
-	return nil
 }
 
 func (l *layout) fail(set int, err error) {
@@ -274,8 +289,9 @@ func (l *layout) keepShared() {
 		if _, produced := l.shared[file]; produced {
 			continue
 		}
-		if sets := l.keptProducers(old); len(sets) > 0 {
-			l.shared[file] = SharedFile{Blob: old.Blob, Sets: sets}
+		if len(l.keptProducers(old)) > 0 {
+			sets, all := l.sharedBy(nil, old, true)
+			l.shared[file] = SharedFile{Blob: old.Blob, Sets: sets, All: all}
 		}
 	}
 }

@@ -88,44 +88,35 @@ func (l *layout) collect() {
 			continue
 		}
 		old, kept := l.keptContent(p)
-		file := SharedFile{Blob: p.blob}
-		var first []string
-		if kept {
-			file.Blob = old.Blob
-			first = l.keptProducers(old)
-		} else {
+		file := SharedFile{Blob: old.Blob}
+		if !kept {
+			file.Blob = p.blob
 			l.out.Files[p.folder+"/"+p.file] = File{Blob: p.blob, Content: p.data}
 		}
-		file.Sets, file.All = l.sharedBy(p, first, old)
+		file.Sets, file.All = l.sharedBy(p.sets, old, kept)
 		l.shared[p.file] = file
 	}
 }
 
-// sharedBy are the names of the sets that a shared file is recorded for: first, then
-// those that produced it now, then the kept ones that did earlier.
-func (l *layout) sharedBy(p *placed, first []string, old SharedFile) (names []string, all bool) {
-	if len(first) == 0 && len(l.kept) == 0 && len(p.sets) == l.written() {
-		return nil, len(p.sets) > 0
+// sharedBy are the names of the sets that a shared file is recorded for: those that
+// produced it now, and the kept ones that did earlier. The one whose content it has
+// comes first, which is a kept one if keptContent. When these are simply all sets,
+// in their order, only that is recorded.
+func (l *layout) sharedBy(produced []int, old SharedFile, keptContent bool) (names []string, all bool) {
+	kept := l.keptProducers(old)
+	if keptContent {
+		names = append(names, kept...)
 	}
-	names = append(names, first...)
-	for _, set := range p.sets {
+	for _, set := range produced {
 		names = append(names, l.Sets[set].Name)
 	}
-	if len(first) == 0 {
-		names = append(names, l.keptProducers(old)...)
+	if !keptContent {
+		names = append(names, kept...)
+	}
+	if len(names) > 0 && len(names) == l.recorded && names[0] == l.first {
+		return nil, true
 	}
 	return names, false
-}
-
-// written counts the sets that are written.
-func (l *layout) written() int {
-	n := 0
-	for _, state := range l.states {
-		if state == stateWritten {
-			n++
-		}
-	}
-	return n
 }
 
 // finish completes the list of files and compares it with the previous one.

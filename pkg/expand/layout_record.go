@@ -49,7 +49,7 @@ func (l *layout) record(i int) LockedSet {
 			if !locked.Inline {
 				locked.Provider = part.Provider
 			}
-			locked.Inputs = l.recorded(part, l.read(part.Inputs))
+			locked.Inputs = l.values(part, l.read(part.Inputs))
 			locked.Sensitive = l.hide(part, locked.Inputs)
 		}
 		return locked
@@ -62,7 +62,7 @@ func (l *layout) record(i int) LockedSet {
 	locked.Inputs = make(api.Input, len(set.Parts))
 	for _, part := range set.Parts {
 		read, _ := nested[part.Key].(map[string]any)
-		values := l.recorded(part, read)
+		values := l.values(part, read)
 		for _, field := range l.hide(part, values) {
 			locked.Sensitive = append(locked.Sensitive, part.Key+"/"+field)
 		}
@@ -82,10 +82,10 @@ func (l *layout) read(in api.Input) api.Input {
 	return l.Read(in)
 }
 
-// recorded adds to the values that templates read those without which the set could
+// values adds to the values that templates read those without which the set could
 // not be told apart or called by the same name again.
-func (l *layout) recorded(part Part, read api.Input) api.Input {
-	values := make(api.Input, len(read)+2)
+func (l *layout) values(part Part, read api.Input) (values api.Input) {
+	values = make(api.Input, len(read)+2)
 	maps.Copy(values, read)
 	fields := append([]string{"id"}, summedFields(part.Type)...)
 	if strings.HasSuffix(part.Type, "Request") {
