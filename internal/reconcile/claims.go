@@ -104,9 +104,6 @@ func (r *Reconciler) settle(plans []*plan) {
 	for loser := range losers {
 		r.layOut(loser)
 		r.claims.update(loser.dir, loser.files)
-		loser.key, loser.indexed = "", false // judged anew in every pass
-		if state := r.sets[loser.name]; state != nil {
-			state.plan = nil
-		}
+		r.reconsider(loser)
 	}
 }

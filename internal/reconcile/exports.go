@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/expand"
@@ -16,13 +17,15 @@ type exported struct {
 	exports   []expand.Export
 	versions  []string            // one text per provider: equal texts mean equal exports
 	sensitive map[string][]string // fields by provider
+	fetched   time.Time           // of the oldest listing
+	current   bool                // all listings are answers, and no provider has failed since
 }
 
 // exports collects the last good export of every provider in use. One that has
 // not answered since the start counts with what inputs.lock recorded (DESIGN, rule
 // 2); without a record nothing is known, and that is an error.
 func (r *Reconciler) exports(previous *expand.Lock, used []*api.ResourceSetInputProvider) (*exported, error) {
-	in := &exported{sensitive: map[string][]string{}}
+	in := &exported{sensitive: map[string][]string{}, current: true}
 	for _, obj := range used {
 		e := expand.Export{Kind: api.KindInputProvider, Namespace: obj.Namespace, Name: obj.Name, Type: obj.Spec.Type}
 		if fields := sensitiveFields(obj); len(fields) > 0 {
@@ -32,9 +35,14 @@ func (r *Reconciler) exports(previous *expand.Lock, used []*api.ResourceSetInput
 		switch {
 		case p != nil && p.answered:
 			e.Inputs = p.exported
+			in.current = in.current && p.err == nil
+			if in.fetched.IsZero() || p.listedAt.Before(in.fetched) {
+				in.fetched = p.listedAt
+			}
 			in.versions = append(in.versions, fmt.Sprintf("%s@%d", obj.Name, p.version))
 		case mentions(previous, obj.Name):
 			var err error
+			in.current = false
 			if e.Inputs, err = previous.Export(obj.Name); err != nil {
 				return nil, fmt.Errorf("provider %s has not answered yet: %w", obj.NamespacedName(), err)
 			}

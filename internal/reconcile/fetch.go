@@ -38,6 +38,7 @@ type providerState struct {
 	version  uint64 // grows whenever exported becomes another one
 
 	asked    time.Time // when the last fetch began
+	listedAt time.Time // when the fetch began that exported is from
 	failures int       // in a row
 	err      error
 	warnings []string
@@ -62,7 +63,7 @@ func (r *Reconciler) syncProviders(defs *api.Definitions) {
 			// What the old definition exported stays the last good export until the new
 			// one has answered.
 			fresh := r.newProvider(obj)
-			fresh.exported, fresh.answered = state.exported, state.answered
+			fresh.exported, fresh.answered, fresh.listedAt = state.exported, state.answered, state.listedAt
 			fresh.version, fresh.listed = state.version+1, state.listed
 			state = fresh
 		default:
@@ -139,7 +140,7 @@ func (r *Reconciler) fetchOne(ctx context.Context, p *providerState) {
 	if !p.answered || !reflect.DeepEqual(p.exported, result.Inputs) {
 		p.version++
 	}
-	p.exported, p.answered = result.Inputs, true
+	p.exported, p.answered, p.listedAt = result.Inputs, true, p.asked
 	p.failures, p.err, p.warnings = 0, nil, result.Warnings
 	if result.Forks > 0 {
 		r.log.Debug("left out change requests from forks", "provider", p.object.NamespacedName(), "count", result.Forks)

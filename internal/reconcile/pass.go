@@ -26,6 +26,9 @@ type pass struct {
 	request
 	report *Report
 	plans  []*plan // of the last attempt to write
+
+	held    map[string]HeldPlan // by ResourceSet
+	settled map[string]bool     // ResourceSets of which nothing is held; true when all providers agree
 }
 
 // pass runs the stages. Whatever fails is in the report; what it concerns stays
@@ -66,23 +69,23 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 	head, err := r.targetHead(ctx, sourceRead)
 	if err != nil {
 		p.fail("target", fmt.Errorf("target repository: %w", err))
-		return p.done()
+		return p.finish()
 	}
 	if err := r.scan(head); err != nil {
 		p.fail("target", err)
-		return p.done()
+		return p.finish()
 	}
 	r.fetch(ctx, r.dueProviders(req))
 	r.write(ctx, p, head)
 	p.addProviders(r)
-	return p.done()
+	return p.finish()
 }
 
 func (p *pass) fail(object string, err error) {
 	p.report.Problems = append(p.report.Problems, &Problem{Object: object, Err: err})
 }
 
-func (p *pass) done() *Report {
+func (p *pass) finish() *Report {
 	sortProblems(p.report.Problems)
 	sortProblems(p.report.Warnings)
 	return p.report
@@ -207,6 +210,9 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 	}
 	if err == nil {
 		r.landed(p, result)
+	}
+	if err := r.remember(p, len(result.Commits) > 0); err != nil {
+		p.report.Warnings = append(p.report.Warnings, &Problem{Object: "state folder", Err: err})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -37,13 +38,18 @@ type plan struct {
 	// give equal plans. Empty when the plan must not be used again.
 	key string
 
-	sets      []expand.Set
-	rendering *expand.Rendering
-	params    expand.LayoutParams
-	out       *expand.Output // nil: the folder stays as it is committed
-	files     []string       // what is in the folder afterwards, for claims of ownership
-	removed   bool           // the ResourceSet is gone: so is the folder
-	indexed   bool           // files are in the claim index
+	sets       []expand.Set
+	rendering  *expand.Rendering
+	params     expand.LayoutParams
+	out        *expand.Output // nil: the folder stays as it is committed
+	files      []string       // what is in the folder afterwards, for claims of ownership
+	removed    bool           // the ResourceSet is gone: so is the folder
+	pos        api.Position   // of the definition
+	fetched    time.Time      // when the oldest listing that the plan rests on was made
+	current    bool           // every provider has answered, and none has failed since
+	released   string         // digest of a removal that was held back and is released
+	releasedBy string
+	indexed    bool // files are in the claim index
 
 	problems []*Problem
 	warnings []*Problem
@@ -94,6 +100,7 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 			p.plans = append(p.plans, r.planGone(r.committed[dir]))
 		}
 	}
+	r.guard(p)
 	r.settle(p.plans)
 	r.forget(wanted)
 	return r.commits(p, root), nil
@@ -124,7 +131,7 @@ func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir str
 
 // planSet plans one ResourceSet that is defined.
 func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir string) *plan {
-	pl := &plan{name: rs.NamespacedName(), object: rs.String(), dir: dir, previous: r.committed[dir]}
+	pl := &plan{name: rs.NamespacedName(), object: rs.String(), dir: dir, pos: rs.Pos, previous: r.committed[dir]}
 	var previous *expand.Lock
 	if pl.previous != nil {
 		if pl.previous.err != nil {
@@ -150,6 +157,10 @@ func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir strin
 	if err != nil {
 		pl.fail(rs.Pos, "", err)
 		return pl.leave()
+	}
+	pl.fetched, pl.current = in.fetched, in.current
+	if len(used) == 0 {
+		pl.fetched = r.sourceRead // inline inputs are listed with the definitions
 	}
 	pl.key = pl.keyOf(in, r.defs.complete())
 	if state.plan != nil && state.plan.key == pl.key {
@@ -233,36 +244,31 @@ func (r *Reconciler) layOut(pl *plan) {
 }
 
 // refuseCredentials keeps our own credentials out of Git, wherever they came from
-// (DESIGN, rule 8): the sets whose output holds one fail.
+// (DESIGN, rule 8): the sets whose manifests hold one fail. Where one would be
+// recorded all the same, the whole ResourceSet stays as committed.
 func (r *Reconciler) refuseCredentials(pl *plan) {
 	if pl.out == nil || !pl.out.Changed() {
 		return
 	}
-	again := false
 	for _, file := range slices.Sorted(maps.Keys(pl.out.Write)) {
-		secret, found := r.redactor.Contains(pl.out.Write[file])
-		if !found {
+		if file == lockFile || file == kustomizationFile {
 			continue
 		}
-		err := &credentialError{File: path.Join(pl.dir, file), Secret: secret}
-		if file == lockFile || file == kustomizationFile {
-			if again {
-				continue // the manifests that hold it are refused already
-			}
-			pl.fail(pl.params.ResourceSet.Pos, "", err)
+		if secret, found := r.redactor.Contains(pl.out.Write[file]); found {
+			pl.params.Refused[path.Base(file)] = &credentialError{File: path.Join(pl.dir, file), Secret: secret}
+		}
+	}
+	if len(pl.params.Refused) > 0 {
+		r.layOut(pl)
+	}
+	if pl.out == nil {
+		return
+	}
+	for _, file := range []string{lockFile, kustomizationFile} {
+		if secret, found := r.redactor.Contains(pl.out.Write[file]); found {
+			pl.fail(pl.params.ResourceSet.Pos, "", &credentialError{File: path.Join(pl.dir, file), Secret: secret})
 			pl.leave()
 			return
-		}
-		pl.params.Refused[path.Base(file)] = err
-		again = true
-	}
-	if again {
-		r.layOut(pl)
-		if pl.out != nil {
-			if secret, found := r.redactor.Contains(pl.out.Write[lockFile]); found {
-				pl.fail(pl.params.ResourceSet.Pos, "", &credentialError{File: path.Join(pl.dir, lockFile), Secret: secret})
-				pl.leave()
-			}
 		}
 	}
 }
@@ -283,7 +289,7 @@ func (e *credentialError) Suggestion() string {
 // planGone plans a folder whose ResourceSet is not defined. It goes only when
 // every definition could be read (DESIGN, rule 3).
 func (r *Reconciler) planGone(c *committed) *plan {
-	pl := &plan{dir: c.dir, name: c.dir, previous: c}
+	pl := &plan{dir: c.dir, name: c.dir, previous: c, fetched: r.sourceRead, current: true}
 	if c.lock != nil && c.lock.ResourceSet != "" {
 		pl.name = c.lock.ResourceSet
 	}

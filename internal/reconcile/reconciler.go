@@ -60,6 +60,10 @@ type Reconciler struct {
 	sourceFailures int
 	sourceErr      error
 	sourceHead     *gitwriter.Snapshot // as last fetched
+	sourceRead     time.Time           // when that was
+
+	heldFile HeldFile
+	held     heldDocument // what it holds
 
 	providers map[string]*providerState // by namespace/name
 	sets      map[string]*setState      // by ResourceSet folder
@@ -116,7 +120,11 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	if r.now == nil {
 		r.now = time.Now
 	}
+	r.heldFile = OpenHeld(r.cfg.State.Directory)
 	var err error
+	if r.held, err = r.heldFile.read(); err != nil {
+		r.log.Warn("the counts of held removals start again", "error", err)
+	}
 	if r.pace, err = cron.ParsePace(r.cfg.Inputs.Schedule); err != nil {
 		return nil, fmt.Errorf("inputs.schedule: %w", err)
 	}

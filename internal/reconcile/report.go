@@ -25,7 +25,10 @@ type Problem struct {
 func (p *Problem) Error() string {
 	cause := p.Err.Error()
 	var parts []string
-	for _, s := range []string{p.Pos.String(), p.Object, p.Set} {
+	if p.Pos.File != "" && !strings.Contains(cause, p.Pos.File+":") {
+		parts = append(parts, p.Pos.String())
+	}
+	for _, s := range []string{p.Object, p.Set} {
 		if s != "" && !strings.Contains(cause, s) {
 			parts = append(parts, s)
 		}

@@ -34,7 +34,7 @@ func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("source repository: %w", err)
 	}
-	r.sourceHead = head
+	r.sourceHead, r.sourceRead = head, r.now()
 	if r.defs != nil && r.defs.hash == head.Hash() {
 		return nil
 	}

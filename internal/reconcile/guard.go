@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"resourceset.example/renderer/pkg/expand"
+)
+
+// guard holds removals back that look like an accident (DESIGN, rule 5): many at
+// once, or all of several. Additions and updates go on. A plan is released when
+// enough fetches over enough time agree on it, or when somebody approves exactly it.
+func (r *Reconciler) guard(p *pass) {
+	limits := r.cfg.Prune
+	total, whole := 0, 0
+	for _, pl := range p.plans {
+		switch {
+		case pl.removed:
+			whole++
+			total++
+		default:
+			total += len(pl.removals())
+		}
+	}
+	held := map[string]HeldPlan{}
+	settled := map[string]bool{} // ResourceSets whose providers all agree that nothing is to be held
+	for _, pl := range p.plans {
+		sets := pl.removals()
+		reason := ""
+		switch {
+		case pl.removed && whole > limits.MaxRemovals:
+			reason = fmt.Sprintf("%d ResourceSets would go at once, more than prune.maxRemovals (%d)", whole, limits.MaxRemovals)
+		case pl.removed:
+		case len(sets) > 0:
+			reason = setsReason(len(sets), len(pl.previous.lock.Sets), limits.MaxRemovals, limits.MaxRemovalsPercent)
+		}
+		if reason == "" && (pl.removed || len(sets) > 0) && total > limits.MaxRemovalsTotal {
+			reason = fmt.Sprintf("%d removals in one pass, more than prune.maxRemovalsTotal (%d)", total, limits.MaxRemovalsTotal)
+		}
+		if reason == "" {
+			settled[pl.name] = pl.current
+			continue
+		}
+		record := r.count(p, pl, sets, reason)
+		if by := r.released(record); by != "" {
+			pl.released, pl.releasedBy = record.Digest, by
+			continue
+		}
+		held[pl.name] = record
+		r.hold(pl, sets, record)
+	}
+	p.held, p.settled = held, settled
+}
+
+// setsReason says why the removal of n of all sets of a ResourceSet is held; empty
+// when it is not. The only pull request closing is an ordinary day.
+func setsReason(n, all, maxRemovals, maxPercent int) string {
+	switch {
+	case n > maxRemovals:
+		return fmt.Sprintf("%d of %d input sets would go, more than prune.maxRemovals (%d)", n, all, maxRemovals)
+	case n >= 3 && n*100 > maxPercent*all:
+		return fmt.Sprintf("%d of %d input sets would go, more than prune.maxRemovalsPercent (%d)", n, all, maxPercent)
+	case n >= 2 && n == all:
+		return fmt.Sprintf("all %d input sets would go", n)
+	}
+	return ""
+}
+
+// removals are the sets that a plan takes away, sorted.
+func (pl *plan) removals() []string {
+	if pl.out == nil || pl.removed {
+		return nil
+	}
+	var names []string
+	for _, c := range pl.out.Changes {
+		if c.Kind == expand.Removed && c.Set != sharedFolder {
+			names = append(names, c.Set)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// count is the record of a plan that would be held: the one in memory, if it is of
+// exactly this plan, with one more fetch if there was one since.
+func (r *Reconciler) count(p *pass, pl *plan, sets []string, reason string) HeldPlan {
+	record := HeldPlan{
+		Digest: planDigest(pl, sets), ResourceSet: pl.name, Whole: pl.removed, Sets: sets, Reason: reason, Since: r.now(),
+	}
+	i := slices.IndexFunc(r.held.Plans, func(h HeldPlan) bool { return h.ResourceSet == pl.name })
+	if i >= 0 && r.held.Plans[i].Digest == record.Digest {
+		record.Since, record.Fetches, record.LastFetch = r.held.Plans[i].Since, r.held.Plans[i].Fetches, r.held.Plans[i].LastFetch
+	}
+	if pl.fetched.After(record.LastFetch) {
+		record.Fetches++
+		record.LastFetch = pl.fetched
+	}
+	return record
+}
+
+// released says by whom or what a plan is released; empty while it is held.
+func (r *Reconciler) released(record HeldPlan) string {
+	if !slices.Contains(r.held.Used, record.Digest) {
+		if by := r.heldFile.approvedBy(record.Digest); by != "" {
+			return by
+		}
+		if r.approvedInSource(record.Digest) {
+			return "a commit in the definitions repository"
+		}
+	}
+	confirm := r.cfg.Prune.Confirm
+	if confirm.Fetches > 0 && record.Fetches >= confirm.Fetches && r.now().Sub(record.Since) >= confirm.After {
+		return fmt.Sprintf("%d agreeing fetches over %s", record.Fetches, r.now().Sub(record.Since).Round(time.Second))
+	}
+	return ""
+}
+
+func (r *Reconciler) approvedInSource(digest string) bool {
+	_, err := r.sourceHead.Entry(path.Join(r.cfg.Source.Path, ApprovalFile(digest)))
+	return err == nil
+}
+
+// hold lays a plan out again without its removals.
+func (r *Reconciler) hold(pl *plan, sets []string, record HeldPlan) {
+	err := &HeldError{Plan: record, Confirm: r.cfg.Prune.Confirm.Fetches, After: r.cfg.Prune.Confirm.After}
+	pos := pl.pos
+	if pl.removed {
+		pl.removed = false
+		pl.leave()
+	} else {
+		if pl.params.Keep == nil {
+			pl.params.Keep = map[string]string{}
+		}
+		for _, name := range sets {
+			pl.params.Keep[name] = "its removal is held back"
+		}
+		r.layOut(pl)
+	}
+	pl.fail(pos, "", err)
+	r.reconsider(pl)
+}
+
+// reconsider keeps a plan from being taken over by the next pass as it is.
+func (r *Reconciler) reconsider(pl *plan) {
+	pl.key, pl.indexed = "", false
+	if state := r.sets[pl.name]; state != nil {
+		state.plan = nil
+	}
+}
+
+// remember writes the guard's memory after a pass: what is held, and which
+// approvals have been used. Plans that could not be judged in this pass, because a
+// provider failed, stay as they were.
+func (r *Reconciler) remember(p *pass, pushed bool) error {
+	next := heldDocument{Used: r.held.Used}
+	for _, record := range p.held {
+		next.Plans = append(next.Plans, record)
+	}
+	for _, old := range r.held.Plans {
+		_, again := p.held[old.ResourceSet]
+		if settled, seen := p.settled[old.ResourceSet]; !again && (!seen || !settled) && !p.done(old.Digest, pushed) {
+			next.Plans = append(next.Plans, old)
+		}
+	}
+	var errs []error
+	for _, pl := range p.plans {
+		if pl.released != "" && pushed && pl.commits > 0 {
+			next.Used = append(next.Used, pl.released)
+			errs = append(errs, r.heldFile.use(pl.released))
+			r.log.Info("released a removal that was held back", "object", pl.object, "by", pl.releasedBy)
+		}
+	}
+	if len(next.Plans)+len(r.held.Plans) > 0 || len(next.Used) != len(r.held.Used) {
+		errs = append(errs, r.heldFile.write(next))
+	}
+	r.held = next
+	return errors.Join(errs...)
+}
+
+// done reports that the plan of that digest has been carried out.
+func (p *pass) done(digest string, pushed bool) bool {
+	return pushed && slices.ContainsFunc(p.plans, func(pl *plan) bool { return pl.released == digest })
+}
+
+// A HeldError is a removal that the prune guard holds back.
+type HeldError struct {
+	Plan    HeldPlan
+	Confirm int
+	After   time.Duration
+}
+
+func (e *HeldError) Error() string {
+	what := "removal of the ResourceSet"
+	if !e.Plan.Whole {
+		shown := e.Plan.Sets
+		more := ""
+		if len(shown) > 5 {
+			shown, more = shown[:5], fmt.Sprintf(" and %d more", len(e.Plan.Sets)-5)
+		}
+		what = "removal of " + strings.Join(shown, ", ") + more
+	}
+	return fmt.Sprintf("%s is held back: %s", what, e.Plan.Reason)
+}
+
+// Suggestion is what to do about it.
+func (e *HeldError) Suggestion() string {
+	hint := fmt.Sprintf("if it is meant, `renderer approve %s` releases exactly this plan", e.Plan.ResourceSet)
+	if e.Confirm > 0 {
+		hint += fmt.Sprintf("; otherwise %d agreeing fetches over at least %s do (%d so far, since %s)",
+			e.Confirm, e.After, e.Plan.Fetches, e.Plan.Since.UTC().Format(time.RFC3339))
+	}
+	return hint
+}
