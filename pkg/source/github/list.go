@@ -87,9 +87,6 @@ func (l *list[T]) read(ctx context.Context) ([]T, error) {
 		if len(p.items) == 0 && p.next != "" {
 			return nil, l.implausible(number, "page %d is empty, but not the last one", number)
 		}
-		if len(p.items) == 0 && number > 1 {
-			return nil, errMoved // the page before promised some
-		}
 		for _, key := range p.keys {
 			if seen[key] {
 				return nil, errMoved

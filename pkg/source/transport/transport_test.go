@@ -96,6 +96,12 @@ func TestRule08_Redirects(t *testing.T) {
 	if body, err := ReadBody(resp); err != nil || string(body) != "Bearer t0k3n-of-the-test" {
 		t.Errorf("after a redirect on the host: %q, %v", body, err)
 	}
+	if resp, err := with.Get(other.URL); err != nil || seen.Get("Authorization") != "" {
+		t.Errorf("asked for another host: it was sent %v, %v", seen, err)
+	} else {
+		_ = resp.Body.Close()
+	}
+	seen = nil
 	for _, path := range []string{"/away", "/round"} {
 		if _, err := with.Get(server.URL + path); provider.ReasonOf(Describe(err)) != provider.Redirected {
 			t.Errorf("%s: got %v", path, err)
@@ -136,6 +142,47 @@ func TestWaits(t *testing.T) {
 		if got.Sub(now) != want {
 			t.Errorf("Retry-After %q: %s, want %s", value, got.Sub(now), want)
 		}
+	}
+}
+
+// FR-01, FR-03: what a page instead of data is taken for, before anybody parses it.
+func TestRule01_Pages(t *testing.T) {
+	o, err := forgetest.NewOrchestrator(forgetest.OrchestratorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	for name, test := range map[string]struct {
+		fault forgetest.Fault
+		want  provider.Reason
+	}{
+		"web page":         {forgetest.Page(), provider.Implausible},
+		"sign-in page":     {forgetest.SignIn(), provider.Auth},
+		"accepted":         {forgetest.Answer(http.StatusAccepted, "application/json", "[]"), provider.Implausible},
+		"part of it":       {forgetest.Answer(http.StatusPartialContent, "application/json", "[]"), provider.Implausible},
+		"nothing":          {forgetest.Answer(http.StatusNoContent, "", ""), provider.Implausible},
+		"unasked 304":      {forgetest.Answer(http.StatusNotModified, "", ""), provider.Implausible},
+		"not found":        {forgetest.Status(http.StatusNotFound, "no"), provider.NotFound},
+		"forbidden":        {forgetest.Status(http.StatusForbidden, "Resource not accessible by personal access token"), provider.Auth},
+		"method":           {forgetest.Status(http.StatusMethodNotAllowed, "no"), provider.Implausible},
+		"fault":            {forgetest.Status(http.StatusInternalServerError, "no"), provider.Unavailable},
+		"proxy":            {forgetest.Status(http.StatusProxyAuthRequired, "no"), provider.Auth},
+		"busy, for a time": {retryIn("3600", http.StatusServiceUnavailable), provider.RateLimited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Break(test.fault)
+			_, err := client(t, provider.Config{}, Options{Base: parse(t, o.URL)}).Get(o.URL)
+			if provider.ReasonOf(err) != test.want {
+				t.Errorf("got %v, want reason %s", err, test.want)
+			}
+		})
+	}
+}
+
+func retryIn(seconds string, status int) forgetest.Fault {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		w.Header().Set("Retry-After", seconds)
+		forgetest.Status(status, "later")(w, r, next)
 	}
 }
 
