@@ -85,10 +85,10 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.publish(report)
 		if r.afterPass != nil {
 			r.afterPass(ctx, report)
 		}
+		r.publish(report) // last: who sees that a pass is done finds its receivers served
 		timer := time.NewTimer(r.untilDue())
 		select {
 		case <-ctx.Done():

@@ -112,7 +112,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 		sets:      map[string]*setState{},
 		committed: map[string]*committed{}, claims: newClaimIndex(),
 		logged: map[string]string{},
-		inbox:  newInbox(),
+		inbox:  newInbox(), afterPass: opts.AfterPass,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
