@@ -45,11 +45,11 @@ func (ca *CA) PEM() []byte {
 }
 
 // Issue makes a certificate for a loopback server or a client, as "tls.crt" and
-// "tls.key" hold them.
-func (ca *CA) Issue(name string) (certPEM, keyPEM []byte, err error) {
+// "tls.key" hold them. A server behind a test's proxy has further host names.
+func (ca *CA) Issue(name string, hosts ...string) (certPEM, keyPEM []byte, err error) {
 	der, key, err := ca.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
-		DNSNames:    []string{"localhost"},
+		DNSNames:    append([]string{"localhost"}, hosts...),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -82,10 +82,10 @@ func (ca *CA) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey, error
 	return der, key, err
 }
 
-// serverTLS is what a server shows; it asks for a client certificate of the same
-// authority if clients is true.
-func (ca *CA) serverTLS(clients bool) (*tls.Config, error) {
-	cert, key, err := ca.Issue("server")
+// ServerTLS is what a server of these host names shows; it asks for a client
+// certificate of the same authority if clients is true.
+func (ca *CA) ServerTLS(clients bool, hosts ...string) (*tls.Config, error) {
+	cert, key, err := ca.Issue("server", hosts...)
 	if err != nil {
 		return nil, err
 	}

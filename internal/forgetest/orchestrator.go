@@ -40,7 +40,7 @@ func NewOrchestrator(options OrchestratorOptions) (*Orchestrator, error) {
 		o.Start()
 		return o, nil
 	}
-	config, err := options.CA.serverTLS(options.ClientCert)
+	config, err := options.CA.ServerTLS(options.ClientCert)
 	if err != nil {
 		o.Close()
 		return nil, err
