@@ -89,7 +89,7 @@ func readFolder(ctx context.Context, folder, exclude string) (*api.Definitions, 
 		return nil, &exitError{code: exitFault, err: err}
 	}
 	defer func() { _ = root.Close() }() // opened for reading
-	opts := source.Options{Path: rel}
+	opts := source.Options{Path: rel, Shown: shownFrom(top)}
 	if exclude != "" {
 		if opts.Exclude, err = within(top, exclude); err != nil {
 			return nil, usageErrorf("--exclude: %v", err)
@@ -102,7 +102,6 @@ func readFolder(ctx context.Context, folder, exclude string) (*api.Definitions, 
 	case err != nil:
 		return nil, &exitError{code: exitFault, err: err}
 	}
-	showPaths(defs, top)
 	return defs, nil
 }
 
@@ -140,28 +139,15 @@ func within(top, folder string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// showPaths turns positions in a repository into paths that the user can open.
-func showPaths(defs *api.Definitions, top string) {
+// shownFrom turns paths in a repository into paths that the user can open.
+func shownFrom(top string) func(string) string {
 	work, err := os.Getwd()
-	if err != nil {
-		return // the paths stay as they are in the repository
-	}
-	shown := func(pos *api.Position) {
-		if rel, err := filepath.Rel(work, filepath.Join(top, filepath.FromSlash(pos.File))); err == nil {
-			pos.File = rel
+	return func(p string) string {
+		abs := filepath.Join(top, filepath.FromSlash(p))
+		if rel, relErr := filepath.Rel(work, abs); err == nil && relErr == nil {
+			return rel
 		}
-	}
-	for _, o := range defs.ResourceSets {
-		shown(&o.Pos)
-	}
-	for _, o := range defs.Providers {
-		shown(&o.Pos)
-	}
-	for _, o := range defs.Receivers {
-		shown(&o.Pos)
-	}
-	for _, f := range slices.Concat(defs.Faults, defs.Warnings) {
-		shown(&f.Pos)
+		return abs
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 )
 
@@ -23,7 +25,7 @@ func (k *kustomizeFS) inspect(file string, data []byte) bool {
 		return true
 	}
 	kust.FixKustomization()
-	i := inspection{fs: k, file: file, data: data}
+	i := inspection{fs: k, file: file, shown: k.view.shown(file), data: data}
 	for _, entry := range kust.Resources {
 		i.resource("resources", entry)
 	}
@@ -36,9 +38,11 @@ func (k *kustomizeFS) inspect(file string, data []byte) bool {
 	for _, p := range kust.Patches {
 		i.paths("patches", p.Path)
 	}
+	//lint:ignore SA1019 still read by kustomize
 	for _, p := range kust.PatchesJson6902 {
 		i.paths("patchesJson6902", p.Path)
 	}
+	//lint:ignore SA1019 still read by kustomize
 	for _, p := range kust.PatchesStrategicMerge {
 		i.paths("patchesStrategicMerge", string(p))
 	}
@@ -61,12 +65,13 @@ func (k *kustomizeFS) inspect(file string, data []byte) bool {
 type inspection struct {
 	fs      *kustomizeFS
 	file    string
+	shown   string
 	data    []byte
 	refused bool
 }
 
 func (i *inspection) fault(text, hint, format string, args ...any) {
-	f := newFault(i.file, hint, format, args...)
+	f := newFault(i.shown, hint, format, args...)
 	f.Pos.Line = i.line(text)
 	i.fs.faults = append(i.fs.faults, f)
 	i.refused = true
@@ -96,8 +101,13 @@ func (i *inspection) resource(field, entry string) {
 		i.fault(entry, "everything must be in the repository", "%s: %s leads out of the repository", field, entry)
 		return
 	}
-	if !i.fs.Exists(at) {
+	switch {
+	case !i.fs.Exists(at):
 		i.fault(entry, "add the file, or take the entry out", "%s: %s does not exist in the repository", field, entry)
+	case i.fs.IsDir(at) && !slices.ContainsFunc(konfig.RecognizedKustomizationFileNames(), func(name string) bool {
+		return i.fs.Exists(path.Join(at, name))
+	}):
+		i.fault(entry, "add one, or list the files", "%s: the folder %s has no kustomization.yaml", field, entry)
 	}
 }
 

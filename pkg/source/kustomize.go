@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -73,16 +74,20 @@ func (w *walk) buildFaults(at string, fs *kustomizeFS, err error) []*api.Fault {
 	var faults []*api.Fault
 	for _, file := range fs.read {
 		if data, readErr := w.view.content(file); readErr == nil && isYAML(file) {
-			faults = append(faults, api.CheckSyntax(file, data)...)
+			faults = append(faults, api.CheckSyntax(w.view.shown(file), data)...)
 		}
 	}
 	if len(faults) > 0 {
 		return faults
 	}
-	msg := strings.ReplaceAll(err.Error(), repoFolder+"/", "")
-	msg = strings.ReplaceAll(msg, repoFolder, ".")
-	return []*api.Fault{newFault(at, "try: kustomize build "+dotted(path.Dir(at)), "kustomize: %s", strings.Join(strings.Fields(msg), " "))}
+	msg := strings.NewReplacer(".."+repoFolder+"/", "", repoFolder+"/", "", repoFolder, ".").Replace(err.Error())
+	msg = layers.ReplaceAllString(strings.Join(strings.Fields(msg), " "), "")
+	return []*api.Fault{newFault(w.view.shown(at), "try: kustomize build "+dotted(path.Dir(at)), "kustomize: %s", msg)}
 }
+
+// layers is what kustomize puts before a message for each folder that it went
+// through, with the complaint that a folder is no file.
+var layers = regexp.MustCompile(`accumulating resources: |accumulation err='accumulating resources from '[^']*': open [^:]*: file does not exist': |recursed accumulation of path '[^']*': `)
 
 // collect reads the objects of ours among those that a build yielded.
 func (w *walk) collect(at string, fs *kustomizeFS, objects resmap.ResMap, defs *api.Definitions) {
@@ -97,7 +102,7 @@ func (w *walk) collect(at string, fs *kustomizeFS, objects resmap.ResMap, defs *
 		}
 		text, err := withoutOrigin(res)
 		if err != nil {
-			defs.Faults = append(defs.Faults, newFault(file, "", "%s %s: %v", res.GetKind(), res.GetName(), err))
+			defs.Faults = append(defs.Faults, newFault(w.view.shown(file), "", "%s %s: %v", res.GetKind(), res.GetName(), err))
 			continue
 		}
 		defs.Merge(known.of(file).ParseBuilt(res.GetKind(), res.GetName(), text))
@@ -118,7 +123,7 @@ func (o originals) of(file string) *api.Original {
 	if err != nil {
 		data = nil // it was read before; at worst, positions are without lines
 	}
-	o.files[file] = api.NewOriginal(file, data)
+	o.files[file] = api.NewOriginal(o.view.shown(file), data)
 	return o.files[file]
 }
 

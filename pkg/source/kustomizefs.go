@@ -171,8 +171,11 @@ func (k *kustomizeFS) CleanedAbs(p string) (filesys.ConfirmedDir, string, error)
 	if !ok {
 		return "", "", notExist(p)
 	}
+	if k.isTarget(path.Dir(at)) && path.Base(at) == konfig.DefaultKustomizationFileName() {
+		return filesys.ConfirmedDir(path.Dir(p)), path.Base(at), nil
+	}
 	if k.isTarget(at) {
-		return filesys.ConfirmedDir(path.Join(repoFolder, at)), "", nil
+		return filesys.ConfirmedDir(p), "", nil
 	}
 	resolved, entry, err := k.lookup(at)
 	switch {

@@ -23,6 +23,9 @@ type Options struct {
 	// Exclude is the folder that rendered manifests are written to. Nothing in it
 	// is read, not even where a kustomization names it. Empty leaves nothing out.
 	Exclude string
+	// Shown is how messages call a file, given by its slash path from the root. By
+	// that path if nil.
+	Shown func(path string) string
 }
 
 // ErrNoDefinitions is a path that exists and holds no definition.
@@ -84,7 +87,7 @@ func ReadFolder(ctx context.Context, root *os.Root, opts Options) (*api.Definiti
 }
 
 func (r *Reader) readFiles(ctx context.Context, files Files, opts Options) (*api.Definitions, error) {
-	v := newView(ctx, files, clean(opts.Exclude))
+	v := newView(ctx, files, opts)
 	folder, entry, err := v.lookup(strings.TrimLeft(opts.Path, "/"))
 	switch {
 	case ctx.Err() != nil:

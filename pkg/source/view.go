@@ -34,12 +34,17 @@ type view struct {
 	ctx     context.Context // of the read that the view is made for
 	files   Files
 	exclude string // the target path; "" when nothing is left out
+	shown   func(path string) string
 	folders map[string][]Entry
 	read    int64
 }
 
-func newView(ctx context.Context, files Files, exclude string) *view {
-	return &view{ctx: ctx, files: files, exclude: exclude, folders: map[string][]Entry{}}
+func newView(ctx context.Context, files Files, opts Options) *view {
+	v := &view{ctx: ctx, files: files, exclude: clean(opts.Exclude), shown: opts.Shown, folders: map[string][]Entry{}}
+	if v.shown == nil {
+		v.shown = func(path string) string { return path }
+	}
+	return v
 }
 
 // excluded says whether a path is the target path or below it.

@@ -124,7 +124,7 @@ func (w *walk) file(at string, e Entry) error {
 		case err != nil:
 			return fmt.Errorf("file %q: %w", at, err)
 		}
-		defs = api.Parse(at, data)
+		defs = api.Parse(w.view.shown(at), data)
 	}
 	if e.ID != "" {
 		w.now.files[key] = defs
@@ -134,7 +134,7 @@ func (w *walk) file(at string, e Entry) error {
 }
 
 func (w *walk) fault(file, hint, format string, args ...any) {
-	w.defs.Faults = append(w.defs.Faults, newFault(file, hint, format, args...))
+	w.defs.Faults = append(w.defs.Faults, newFault(w.view.shown(file), hint, format, args...))
 }
 
 func newFault(file, hint, format string, args ...any) *api.Fault {
