@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -71,24 +72,36 @@ func FuzzLayout(f *testing.F) {
 	f.Add([]byte("\x04\x04\x04\x04\x0f\x00\x0f\x00\x01\x00\x02\x00\x04\x00\x03\x04\x03\x04\x0e\x01\x0e\x01\x02\x00"))
 	f.Add([]byte("\x05\x05\x00\x00\x03\x00\x03\x00\x01\x00\x02\x00\x00\x01\x05\x05\x00\x0f\x01\x0f\x01\x0f\x01\x0f\x01\x0f\x01"))
 	f.Add([]byte(strings.Repeat("\x04\x03\x01\x02\x0b\x01\x07", 12)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		folder := newFolder(t)
-		folder.fast = true
-		s := &script{data: data}
-		for range 6 {
-			before := maps.Clone(folder.files)
-			oldShared := map[string]SharedFile{}
-			if folder.lock != nil {
-				oldShared = folder.lock.Shared
-			}
-			p := s.pass()
-			out := folder.apply(p)
-			if folder.checkPass(p, out, before, oldShared); t.Failed() {
-				t.Fatalf("sets %v, keep %v, failed %v, before %v, after %v", p.Sets, p.Keep, p.Rendering.Failed,
-					slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(folder.files)))
-			}
+	f.Fuzz(checkPasses)
+}
+
+// The same law over a hundred rows that are always the same.
+func TestLayoutLaw(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{1})
+	for range 100 {
+		data := make([]byte, 120)
+		random.Read(data) // never fails
+		checkPasses(t, data)
+	}
+}
+
+func checkPasses(t *testing.T, data []byte) {
+	folder := newFolder(t)
+	folder.fast = true
+	s := &script{data: data}
+	for range 6 {
+		before := maps.Clone(folder.files)
+		oldShared := map[string]SharedFile{}
+		if folder.lock != nil {
+			oldShared = folder.lock.Shared
 		}
-	})
+		p := s.pass()
+		out := folder.apply(p)
+		if folder.checkPass(p, out, before, oldShared); t.Failed() {
+			t.Fatalf("sets %v, keep %v, failed %v, before %v, after %v", p.Sets, p.Keep, p.Rendering.Failed,
+				slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(folder.files)))
+		}
+	}
 }
 
 func (f *folder) checkPass(p LayoutParams, out *Output, before map[string]string, oldShared map[string]SharedFile) {
