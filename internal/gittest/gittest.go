@@ -8,6 +8,7 @@ package gittest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,13 +75,23 @@ func NewRepoAt(t testing.TB, dir string) *Repo {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", ".")
+	Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", "--template=", ".")
 	r := &Repo{t: t, Dir: dir}
-	r.Config("http.receivepack", "true")
-	r.Config("receive.denyNonFastForwards", "true")
-	r.Config("gc.auto", "0")
+	r.append("config", "[http]\n\treceivepack = true\n[receive]\n\tdenyNonFastForwards = true\n\tautogc = false\n[gc]\n\tauto = 0\n")
 	t.Cleanup(r.Fsck)
 	return r
+}
+
+func (r *Repo) append(name, text string) {
+	r.t.Helper()
+	f, err := os.OpenFile(filepath.Join(r.Dir, name), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // URL is the file:// URL.

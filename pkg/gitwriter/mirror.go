@@ -87,6 +87,8 @@ type Mirror struct {
 	snapshot *Snapshot
 	client   *httpClient
 	closed   bool
+
+	receivePack *receivePack // nil: not asked yet
 }
 
 var generationName = regexp.MustCompile(`^mirror-[0-9]{6}\.git$`)

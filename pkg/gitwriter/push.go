@@ -28,7 +28,7 @@ type verdict struct {
 func (m *Mirror) push(ctx context.Context, p *proposal, pack []byte) (verdict, error) {
 	var v verdict
 	err := m.converse(ctx, serviceReceivePack, func(c *conversation) error {
-		if c.head(m.cfg.Branch) != p.base.Hash() {
+		if c.listed && c.head(m.cfg.Branch) != p.base.Hash() {
 			v = verdict{moved: true}
 			return nil
 		}

@@ -29,6 +29,9 @@ type Result struct {
 	Bytes    int             // size of that push
 }
 
+// Build says which commits should stand on base.
+type Build = func(ctx context.Context, base *Snapshot) ([]Commit, error)
+
 // Update fetches the head and calls build to learn which commits should stand on it.
 // They are pushed, all or none. When somebody else moves the branch meanwhile, all of it
 // is done again on what is there then, so build may be called several times and must
@@ -36,25 +39,81 @@ type Result struct {
 //
 // An error means that nothing landed, with one exception: when the connection is lost
 // and the server cannot be asked afterwards, nobody knows. The next Update finds out.
-func (m *Mirror) Update(ctx context.Context, build func(ctx context.Context, base *Snapshot) ([]Commit, error)) (Result, error) {
+func (m *Mirror) Update(ctx context.Context, build Build) (Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	start := time.Now()
-	result := Result{}
+	var result Result
+	var fresh *Snapshot // the head as found after a lost race
 	for attempt := 1; attempt <= m.cfg.MaxAttempts; attempt++ {
-		done, err := m.attempt(ctx, build, &result)
-		if err != nil || done {
+		p, err := m.prepare(ctx, fresh, build)
+		if err != nil {
+			return result, err
+		}
+		result.Old, result.New, result.Commits = p.base.Hash(), p.head, p.commits
+		if len(p.commits) == 0 {
+			return result, nil
+		}
+		var landed bool
+		if landed, fresh, err = m.try(ctx, p, attempt, &result); err != nil || landed {
 			return result, err
 		}
 		m.cfg.Logger.InfoContext(ctx, "another writer was faster, building again on its commit",
 			"url", m.remote.display, "branch", m.cfg.Branch, "attempt", attempt)
-		if err := pause(ctx, attempt); err != nil {
-			return result, err
-		}
 	}
 	return result, &RaceError{URL: m.remote.display, Branch: m.cfg.Branch, Attempts: m.cfg.MaxAttempts, Elapsed: time.Since(start)}
 }
 
+// prepare builds on the head, which is fetched unless it is given. A mirror that turns
+// out to lack objects is made anew, once.
+func (m *Mirror) prepare(ctx context.Context, base *Snapshot, build Build) (*proposal, error) {
+	p, err := m.prepareOnce(ctx, base, build)
+	if err == nil || !isMissingObject(err) || m.snapshot == nil {
+		return p, err
+	}
+	m.cfg.Logger.WarnContext(ctx, "mirror lacks objects, making a new one", "directory", m.cfg.Directory, "error", err)
+	if _, err := m.refetch(ctx); err != nil {
+		return nil, err
+	}
+	return m.prepareOnce(ctx, nil, build)
+}
+
+func (m *Mirror) prepareOnce(ctx context.Context, base *Snapshot, build Build) (*proposal, error) {
+	if base == nil {
+		var err error
+		if base, err = m.fetch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	specs, err := build(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return m.propose(ctx, base, specs)
+}
+
+// try pushes once. When another writer was faster, it returns the head to build on next,
+// or nil if that is not known yet.
+func (m *Mirror) try(ctx context.Context, p *proposal, attempt int, result *Result) (landed bool, next *Snapshot, err error) {
+	pack, err := p.objects.pack()
+	if err != nil {
+		return false, nil, err
+	}
+	result.Attempts++
+	result.Objects, result.Bytes = len(p.objects.list), len(pack)
+	v, pushErr := m.push(ctx, p, pack)
+	if !v.accepted && pushErr == nil {
+		if err := pause(ctx, attempt); err != nil {
+			return false, nil, err
+		}
+	}
+	if v.moved {
+		return false, nil, nil
+	}
+	return m.settle(ctx, p, pack, v, pushErr)
+}
+
+// pause keeps writers that lost to each other from meeting again at the same instant.
 func pause(ctx context.Context, attempt int) error {
 	limit := min(time.Duration(attempt)*raceDelay, maxRaceDelay)
 	timer := time.NewTimer(rand.N(limit))
@@ -67,83 +126,39 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// attempt is one round: done means that there is nothing left to do.
-func (m *Mirror) attempt(ctx context.Context, build func(context.Context, *Snapshot) ([]Commit, error), result *Result) (done bool, err error) {
-	p, err := m.prepare(ctx, build)
-	if err != nil {
-		return false, err
-	}
-	result.Old, result.New, result.Commits = p.base.Hash(), p.head, p.commits
-	if len(p.commits) == 0 {
-		return true, nil
-	}
-	pack, err := p.objects.pack()
-	if err != nil {
-		return false, err
-	}
-	result.Attempts++
-	result.Objects, result.Bytes = len(p.objects.list), len(pack)
-	v, pushErr := m.push(ctx, p, pack)
-	if v.moved {
-		return false, nil
-	}
-	return m.settle(ctx, p, pack, v, pushErr)
-}
-
-// prepare fetches and builds. A mirror that turns out to lack objects is made anew, once.
-func (m *Mirror) prepare(ctx context.Context, build func(context.Context, *Snapshot) ([]Commit, error)) (*proposal, error) {
-	p, err := m.prepareOnce(ctx, build)
-	if err == nil || !isMissingObject(err) || m.snapshot == nil {
-		return p, err
-	}
-	m.cfg.Logger.WarnContext(ctx, "mirror lacks objects, making a new one", "directory", m.cfg.Directory, "error", err)
-	if _, err := m.refetch(ctx); err != nil {
-		return nil, err
-	}
-	return m.prepareOnce(ctx, build)
-}
-
-func (m *Mirror) prepareOnce(ctx context.Context, build func(context.Context, *Snapshot) ([]Commit, error)) (*proposal, error) {
-	base, err := m.fetch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	specs, err := build(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	return m.propose(ctx, base, specs)
-}
-
 // settle finds out by asking the server what became of a push.
-func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict, pushErr error) (done bool, err error) {
+func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict, pushErr error) (landed bool, next *Snapshot, err error) {
 	head, readErr := m.sync(ctx, func(head plumbing.Hash) bool {
 		if head == p.head || v.accepted {
 			m.keep(ctx, p, pack)
 		}
 		return head == p.head || head == p.base.Hash()
 	})
-	landed := head == p.head
+	landed = head == p.head
 	if readErr == nil && !landed && head != p.base.Hash() && !head.IsZero() {
 		landed, readErr = isAncestor(m.store, p.head, head) // somebody may have pushed on top of ours already
 	}
 	switch {
 	case readErr != nil && pushErr != nil:
-		return false, fmt.Errorf("%w; what became of the push is not known: %w", pushErr, readErr)
+		return false, nil, fmt.Errorf("%w; what became of the push is not known: %w", pushErr, readErr)
 	case readErr != nil && v.accepted:
-		return false, fmt.Errorf("the server reported success, but reading the branch back: %w", readErr)
+		return false, nil, fmt.Errorf("the server reported success, but reading the branch back: %w", readErr)
 	case readErr != nil:
-		return false, readErr
+		return false, nil, readErr
 	case landed:
-		return true, nil
-	case head != p.base.Hash() || v.isContention():
-		return false, nil
+		return true, nil, nil
+	case head.IsZero() && !p.base.Hash().IsZero():
+		return false, &Snapshot{}, nil
+	case head != p.base.Hash():
+		return false, m.snapshot, nil
+	case v.isContention():
+		return false, nil, nil
 	case pushErr != nil:
-		return false, pushErr
+		return false, nil, pushErr
 	case v.accepted:
 		v.text = "the server reported success, but the branch has not moved"
 	}
-	return false, &RefusedError{URL: m.remote.display, Branch: m.cfg.Branch, Text: v.text}
+	return false, nil, &RefusedError{URL: m.remote.display, Branch: m.cfg.Branch, Text: v.text}
 }
 
 // keep puts what was pushed into the mirror, so that it need not be fetched. It landed
