@@ -13,7 +13,9 @@ import (
 type Item struct {
 	// Key names the item for life and no other one in the listing: a pull
 	// request's number, a branch's name. Empty if it has none.
-	Key    string
+	Key string
+	// Labels are what skip labels are about; nil for kinds that have none, and that
+	// nothing freezes therefore.
 	Labels []string
 	Input  api.Input
 }
@@ -122,7 +124,7 @@ func freeze(skip api.Skip, items []Item, before exported) ([]Item, Result) {
 	}
 	kept := make([]Item, 0, len(items))
 	for _, item := range items {
-		if skips(skip, item.Labels) {
+		if item.Labels != nil && skips(skip, item.Labels) {
 			old, ok := before.find(item)
 			if !ok {
 				result.Held++
@@ -140,7 +142,8 @@ func freeze(skip api.Skip, items []Item, before exported) ([]Item, Result) {
 // used it when it was recorded, is taken from the current one; but never the
 // revision, for that is what freezing is about.
 func frozen(old, current api.Input) api.Input {
-	input := maps.Clone(current)
+	input := make(api.Input, len(old)+len(current))
+	maps.Copy(input, current)
 	delete(input, fieldSHA)
 	maps.Copy(input, old)
 	delete(input, fieldProvider)
