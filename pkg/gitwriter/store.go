@@ -132,11 +132,13 @@ func (s *store) read(typ plumbing.ObjectType, hash plumbing.Hash) ([]byte, error
 	return data, nil
 }
 
-// HasEncodedObject returns nil if the object is there.
+// HasEncodedObject returns nil if the object is there. The library's own function of
+// this name does not look into packs when it has the folder to itself (go-git v5.19).
 func (s *store) HasEncodedObject(hash plumbing.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.git.HasEncodedObject(hash)
+	_, err := s.git.EncodedObjectSize(hash)
+	return err
 }
 
 func (s *store) has(hash plumbing.Hash) bool { return s.HasEncodedObject(hash) == nil }
