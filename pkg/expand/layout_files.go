@@ -104,6 +104,20 @@ func (l *layout) collect() {
 // in their order, only that is recorded.
 func (l *layout) sharedBy(produced []int, old SharedFile, keptContent bool) (names []string, all bool) {
 	kept := l.keptProducers(old)
+	n := len(kept) + len(produced)
+	if n == 0 {
+		return nil, false
+	}
+	first := ""
+	if len(kept) > 0 && (keptContent || len(produced) == 0) {
+		first = kept[0]
+	} else {
+		first = l.Sets[produced[0]].Name
+	}
+	if n == l.recorded && first == l.first {
+		return nil, true
+	}
+	names = make([]string, 0, n)
 	if keptContent {
 		names = append(names, kept...)
 	}
@@ -112,9 +126,6 @@ func (l *layout) sharedBy(produced []int, old SharedFile, keptContent bool) (nam
 	}
 	if !keptContent {
 		names = append(names, kept...)
-	}
-	if len(names) > 0 && len(names) == l.recorded && names[0] == l.first {
-		return nil, true
 	}
 	return names, false
 }

@@ -18,8 +18,10 @@ const (
 // refusal is why an object must not be written, or nil. Doubts become warnings.
 func (l *layout) refusal(object *Object) error {
 	if len(l.Refused) > 0 {
-		if err := l.Refused[FileName(object.ID)]; err != nil {
-			return err
+		for _, name := range []string{FileName(object.ID), object.ID.digestedFileName()} { // see place
+			if err := l.Refused[name]; err != nil {
+				return err
+			}
 		}
 	}
 	metadata, _ := object.Content["metadata"].(map[string]any)

@@ -127,3 +127,22 @@ func TestRule08SensitiveFieldsAreDigests(t *testing.T) {
 		t.Error("exported although a value is missing")
 	}
 }
+
+// Rule 8: the same below the key of a permutation.
+func TestRule08SensitiveFieldsOfPermutations(t *testing.T) {
+	f := newFolder(t)
+	parts := []Part{
+		{Kind: api.KindResourceSet, Provider: "app", Key: "app", Inputs: api.Input{"token": "author's own"}},
+		{Kind: api.KindInputProvider, Provider: "the-service", Key: "the_service", Inputs: api.Input{"token": "hunter2", "n": "1"}},
+	}
+	f.apply(LayoutParams{Sets: []Set{{Name: "app-x0123456789ab", ID: "1", Parts: parts}},
+		Sensitive: map[string][]string{"the-service": {"token"}}, Rendering: rendering(configMap("a", "x", 0))})
+	if lock := f.files[LockFile]; strings.Contains(lock, "hunter2") || !strings.Contains(lock, "author's own") {
+		t.Error(lock)
+	}
+	equal(t, "sensitive", []string{"the_service/token"}, f.lock.Sets[0].Sensitive)
+	equal(t, "keys", map[string]string{"the_service": "the-service"}, f.lock.Keys)
+	if _, err := f.lock.Export("the-service"); err == nil {
+		t.Error("exported although a value is missing")
+	}
+}
