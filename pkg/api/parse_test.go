@@ -57,10 +57,11 @@ func TestParse(t *testing.T) {
 func describe(d *Definitions) string {
 	var b strings.Builder
 	object := func(pos Position, name fmt.Stringer, spec any) {
-		text, err := json.Marshal(spec)
-		fmt.Fprintf(&b, "%s: %s\n    %s\n", pos, name, text)
-		if err != nil {
-			fmt.Fprintf(&b, "    not JSON: %v\n", err)
+		fmt.Fprintf(&b, "%s: %s\n    ", pos, name)
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false) // placeholders stay readable
+		if err := enc.Encode(spec); err != nil {
+			fmt.Fprintf(&b, "not JSON: %v\n", err)
 		}
 	}
 	for _, rs := range d.ResourceSets {
