@@ -3,6 +3,7 @@
 package expand
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,8 +61,12 @@ func (w *worker) guard(n int, docs []any) *structureError {
 	}
 	a, errA := w.variant(n, func(text string) string { return harmless(text, flow, 'x') })
 	b, errB := w.variant(n, func(text string) string { return harmless(text, flow, 'z') })
-	if errA == nil && errB == nil {
+	var broken *brokenYAML
+	switch {
+	case errA == nil && errB == nil:
 		return compareLists("", docs, a, b, "documents")
+	case errors.As(errA, &broken) || errors.As(errB, &broken):
+		return &structureError{what: "is YAML only because of what the value holds"}
 	}
 	return w.guardEach(n, docs, unsafe)
 }
@@ -88,6 +93,10 @@ func (w *worker) guardEach(n int, docs []any, unsafe func(string) bool) *structu
 		}
 		a, errA := w.variant(n, only('x'))
 		b, errB := w.variant(n, only('z'))
+		var broken *brokenYAML
+		if errors.As(errA, &broken) || errors.As(errB, &broken) {
+			return &structureError{what: "is YAML only because of what the value holds"}
+		}
 		if errA != nil || errB != nil {
 			continue
 		}
@@ -177,8 +186,15 @@ func (w *worker) variant(n int, replace func(string) string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeDocuments(text)
+	docs, err := decodeDocuments(text)
+	if err != nil {
+		return nil, &brokenYAML{err}
+	}
+	return docs, nil
 }
+
+// brokenYAML is why a rendering of other texts cannot be read.
+type brokenYAML struct{ error }
 
 // replaceTexts is a deep copy of value with other texts, keys of maps included.
 func replaceTexts(value any, replace func(string) string) any {

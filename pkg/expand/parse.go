@@ -27,7 +27,7 @@ func (p *Program) parse(part *part, funcs template.FuncMap) error {
 	part.trees = make(map[string]*parse.Tree)
 	if _, err := tree.Parse(part.text, leftDelim, rightDelim, part.trees); err != nil {
 		line, msg := splitTemplateError(err.Error())
-		return p.errorIn(part, line, msg, syntaxHint(msg))
+		return p.errorIn(part, line, msg, `"<<" starts a placeholder and ">>" ends it; write << "<<" >> where the text itself needs one`)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(part.trees)) {
@@ -67,13 +67,6 @@ func splitTemplateError(text string) (line int, msg string) {
 	return line, text[len(m[0]):]
 }
 
-func syntaxHint(msg string) string {
-	if strings.Contains(msg, "unclosed action") || strings.Contains(msg, "unexpected") || strings.Contains(msg, "unterminated") {
-		return `"<<" starts a placeholder; write << "<<" >> where the text itself needs it`
-	}
-	return ""
-}
-
 // lineOf is the line of a byte offset in text, counted from 1.
 func lineOf(text string, pos parse.Pos) int {
 	return 1 + strings.Count(text[:min(int(pos), len(text))], "\n")
@@ -84,7 +77,8 @@ func unknownFunctions(tree *parse.Tree, funcs template.FuncMap) []*parse.Identif
 	var unknown []*parse.IdentifierNode
 	walk(tree.Root, func(node parse.Node) {
 		ident, ok := node.(*parse.IdentifierNode)
-		if ok && funcs[ident.Ident] == nil && !isBuiltin(ident.Ident) {
+		known := ok && funcs[ident.Ident] != nil && ident.Ident[0] != '_' || ok && isBuiltin(ident.Ident)
+		if ok && !known {
 			unknown = append(unknown, ident)
 		}
 	})
@@ -223,22 +217,27 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// editDistance counts the bytes to insert, delete or replace between a and b.
+// editDistance counts the bytes to insert, delete, replace or swap with the next
+// between a and b.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1) // of the last two bytes of a
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+			next[j+1] = min(next[j]+1, row[j+1]+1, row[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

@@ -201,12 +201,12 @@ func (m *merge) add(part *part, set int, object Object) {
 		}
 		return
 	}
-	last := len(kept.Sets) - 1
-	if last >= 0 && kept.Sets[last] != set {
-		kept.Sets = append(kept.Sets, set)
-		slices.Sort(kept.Sets)
-		kept.Sets = slices.Compact(kept.Sets)
-		return
+	if m.withSets {
+		place, found := slices.BinarySearch(kept.Sets, set)
+		if !found {
+			kept.Sets = slices.Insert(kept.Sets, place, set)
+			return
+		}
 	}
 	origin := ""
 	if m.withSets {
