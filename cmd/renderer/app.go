@@ -12,6 +12,7 @@ import (
 	"resourceset.example/renderer/internal/config"
 	"resourceset.example/renderer/internal/reconcile"
 	"resourceset.example/renderer/internal/secrets"
+	"resourceset.example/renderer/pkg/api"
 )
 
 // An app is the service with all its parts, made from one configuration file.
@@ -37,20 +38,37 @@ func newApp(ctx context.Context, file string, stdin io.Reader, stderr io.Writer)
 	if err != nil {
 		return nil, &exitError{code: exitUsage, err: err}
 	}
-	a := &app{cfg: cfg, redactor: &secrets.Redactor{}, store: secrets.NewStore(cfg.Secrets.Directory), stderr: stderr}
+	a, err := openApp(ctx, cfg, appOptions{}, stderr)
+	if err != nil {
+		return nil, &exitError{code: exitUsage, err: err}
+	}
+	return a, nil
+}
+
+// appOptions are what a preview does differently from the service.
+type appOptions struct {
+	mirrors     string            // folder of the mirrors, if not the state folder
+	redactor    *secrets.Redactor // a new one if nil
+	definitions func(context.Context) (*api.Definitions, error)
+}
+
+func openApp(ctx context.Context, cfg *config.Config, opts appOptions, stderr io.Writer) (*app, error) {
+	a := &app{cfg: cfg, redactor: opts.redactor, store: secrets.NewStore(cfg.Secrets.Directory), stderr: stderr}
+	if a.redactor == nil {
+		a.redactor = &secrets.Redactor{}
+	}
 	a.log = newLogger(cfg.Log, a.redactor, stderr)
+	var err error
 	a.reconciler, err = reconcile.New(ctx, reconcile.Options{
 		Config: cfg, Secrets: a.store, Redactor: a.redactor, Log: a.log, Version: readBuildInfo().Version,
+		Mirrors: opts.mirrors, Definitions: opts.definitions,
 		AfterPass: func(ctx context.Context, report *reconcile.Report) {
 			if a.afterPass != nil {
 				a.afterPass(ctx, report)
 			}
 		},
 	})
-	if err != nil {
-		return nil, &exitError{code: exitUsage, err: err}
-	}
-	return a, nil
+	return a, err
 }
 
 func (a *app) close() {
@@ -91,11 +109,16 @@ func (a *app) once(ctx context.Context, stdout io.Writer) error {
 	if report.OK() {
 		return nil
 	}
-	errs := make([]error, len(report.Problems))
-	for i, p := range report.Problems {
-		errs[i] = a.scrubbed(p)
+	return &exitError{code: exitFault, err: a.scrubbedAll(report.Err())}
+}
+
+// scrubbedAll scrubs each of joined errors.
+func (a *app) scrubbedAll(err error) error {
+	errs := flatten(err)
+	for i, e := range errs {
+		errs[i] = a.scrubbed(e)
 	}
-	return &exitError{code: exitFault, err: errors.Join(errs...)}
+	return errors.Join(errs...)
 }
 
 // scrubbed is an error whose texts hold no credential, whoever wrote them.

@@ -24,7 +24,7 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 	var commits []gitwriter.Commit
 	var messages []message
 	for _, pl := range p.plans {
-		pl.commits, pl.changes = 0, nil
+		pl.commits, pl.changes, pl.message = 0, nil, ""
 		if !pl.changed() {
 			continue
 		}
@@ -58,7 +58,8 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 			r.describe(pl, &m)
 		}
 		pl.changes = m.Changes
-		c.Message = r.redactor.Scrub(m.String())
+		pl.message = r.redactor.Scrub(m.String())
+		c.Message = pl.message
 		c.Author = gitwriter.Signature{Name: r.cfg.Target.Commit.Author.Name, Email: r.cfg.Target.Commit.Author.Email}
 		commits, messages = append(commits, c), append(messages, m)
 	}

@@ -122,6 +122,9 @@ func (r *Reconciler) released(record HeldPlan) string {
 }
 
 func (r *Reconciler) approvedInSource(digest string) bool {
+	if r.sourceHead == nil {
+		return false // a preview of definitions from elsewhere
+	}
 	_, err := r.sourceHead.Entry(path.Join(r.cfg.Source.Path, ApprovalFile(digest)))
 	return err == nil
 }

@@ -43,6 +43,18 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 		r.mu.Unlock()
 	}()
 
+	p, head := r.prepare(ctx, req)
+	if head != nil {
+		r.write(ctx, p, head)
+		p.addProviders(r)
+	}
+	return p.finish()
+}
+
+// prepare does all of a pass but the writing: it reads the definitions, looks at
+// the target and fetches what is due. The snapshot is nil when one of the first two
+// failed.
+func (r *Reconciler) prepare(ctx context.Context, req request) (*pass, *gitwriter.Snapshot) {
 	p := &pass{request: req, report: &Report{}}
 	before := r.defs
 	sourceRead := r.sourceIsDue(req)
@@ -54,7 +66,7 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 		p.fail("definitions", r.sourceErr)
 	}
 	if r.defs == nil {
-		return p.report // nothing was ever read: nothing can be said about what is committed
+		return p, nil // nothing was ever read: nothing can be said about what is committed
 	}
 	if before != nil && before != r.defs && (req.trigger == TriggerSchedule || req.trigger == TriggerWebhook && len(req.targets) == 0) {
 		p.trigger = TriggerSource
@@ -69,16 +81,14 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 	head, err := r.targetHead(ctx, sourceRead)
 	if err != nil {
 		p.fail("target", fmt.Errorf("target repository: %w", err))
-		return p.finish()
+		return p, nil
 	}
 	if err := r.scan(head); err != nil {
 		p.fail("target", err)
-		return p.finish()
+		return p, nil
 	}
 	r.fetch(ctx, r.dueProviders(req))
-	r.write(ctx, p, head)
-	p.addProviders(r)
-	return p.finish()
+	return p, head
 }
 
 func (p *pass) fail(object string, err error) {
@@ -107,6 +117,14 @@ func (p *pass) addProviders(r *Reconciler) {
 				Pos: state.object.Pos, Object: state.object.String(), Err: errors.New(w),
 			})
 		}
+	}
+}
+
+// addPlans reports what the plans could not do.
+func (p *pass) addPlans() {
+	for _, plan := range p.plans {
+		p.report.Problems = append(p.report.Problems, plan.problems...)
+		p.report.Warnings = append(p.report.Warnings, plan.warnings...)
 	}
 }
 
@@ -170,7 +188,7 @@ func (r *Reconciler) askedFor(req request) map[string]bool {
 // targetHead is the target branch as it is now. Where source and target are one
 // branch, and it has just been read, that is it.
 func (r *Reconciler) targetHead(ctx context.Context, sourceRead bool) (*gitwriter.Snapshot, error) {
-	if sourceRead && r.source == r.target && r.sourceErr == nil {
+	if sourceRead && r.definitions == nil && r.source == r.target && r.sourceErr == nil {
 		return r.sourceHead, nil
 	}
 	return r.target.Fetch(ctx)
@@ -204,10 +222,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 			r.pushFailures, r.pushErr, r.pushDue = 0, nil, time.Time{}
 		}
 	}
-	for _, plan := range p.plans {
-		p.report.Problems = append(p.report.Problems, plan.problems...)
-		p.report.Warnings = append(p.report.Warnings, plan.warnings...)
-	}
+	p.addPlans()
 	if err == nil {
 		r.landed(p, result)
 	}

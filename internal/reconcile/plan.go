@@ -56,6 +56,7 @@ type plan struct {
 
 	commits  int // 1 when the plan gives a commit
 	changes  []setChange
+	message  string
 	lock     *expand.Lock  // after the commit
 	lockHash plumbing.Hash // after the commit
 }

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,12 @@ type Options struct {
 	Log      *slog.Logger      // discards if nil
 	Now      func() time.Time  // time.Now if nil
 	Version  string            // for the User-Agent header
+	Mirrors  string            // folder of the mirrors; the configuration's state folder if empty
 	// AfterPass, if set, is called by Run at the end of every pass, by its goroutine.
 	AfterPass func(context.Context, *Report)
+	// Definitions, if set, is where definitions come from instead of the source
+	// branch. For Preview only.
+	Definitions func(context.Context) (*api.Definitions, error)
 }
 
 // A Reconciler holds what the loop remembers. Its passes must not run side by
@@ -50,6 +55,7 @@ type Reconciler struct {
 	log          *slog.Logger
 	now          func() time.Time
 	userAgent    string
+	mirrors      string
 	limits       *provider.Limits
 	constructors map[string]constructor
 
@@ -79,6 +85,8 @@ type Reconciler struct {
 	pushDue      time.Time // no push before this: the server refused the last one
 	pushFailures int
 	logged       map[string]string // problems that have been logged, by object and set
+
+	definitions func(context.Context) (*api.Definitions, error)
 
 	inbox     *inbox
 	afterPass func(context.Context, *Report)
@@ -112,7 +120,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 		sets:      map[string]*setState{},
 		committed: map[string]*committed{}, claims: newClaimIndex(),
 		logged: map[string]string{},
-		inbox:  newInbox(), afterPass: opts.AfterPass,
+		inbox:  newInbox(), afterPass: opts.AfterPass, definitions: opts.Definitions,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -120,6 +128,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	if r.now == nil {
 		r.now = time.Now
 	}
+	r.mirrors = cmp.Or(opts.Mirrors, r.cfg.State.Directory)
 	r.heldFile = OpenHeld(r.cfg.State.Directory)
 	var err error
 	if r.held, err = r.heldFile.read(); err != nil {
@@ -154,16 +163,21 @@ func (r *Reconciler) open(ctx context.Context, name, url, branch string, ref con
 	})
 }
 
-// gitAuth reads Git credentials under the keys that Flux uses for them.
 func (r *Reconciler) gitAuth(ctx context.Context, ref config.Auth) (gitwriter.Auth, error) {
+	return GitAuth(ctx, r.secrets, r.redactor, ref)
+}
+
+// GitAuth reads Git credentials under the keys that Flux uses for them. They are
+// added to those that must never be shown.
+func GitAuth(ctx context.Context, store secretStore, redactor *secrets.Redactor, ref config.Auth) (gitwriter.Auth, error) {
 	if ref.Secret.IsZero() {
 		return gitwriter.Auth{}, nil
 	}
-	data, err := r.secrets.Get(ctx, ref.Secret.Namespace, ref.Secret.Name)
+	data, err := store.Get(ctx, ref.Secret.Namespace, ref.Secret.Name)
 	if err != nil {
 		return gitwriter.Auth{}, err
 	}
-	r.redactor.Add(ref.Secret.String(), data)
+	redactor.Add(ref.Secret.String(), data)
 	auth := gitwriter.Auth{
 		Username: string(data["username"]), Password: string(data["password"]), BearerToken: string(data["bearerToken"]),
 		Identity: data["identity"], KnownHosts: data["known_hosts"],

@@ -30,6 +30,9 @@ func (r *Reconciler) readDefinitions(ctx context.Context) error {
 }
 
 func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
+	if r.definitions != nil {
+		return r.takeDefinitions(ctx)
+	}
 	head, err := r.source.Fetch(ctx)
 	if err != nil {
 		return fmt.Errorf("source repository: %w", err)
@@ -92,4 +95,17 @@ func (e *emptySourceError) Error() string {
 // Suggestion is what to do about it.
 func (e *emptySourceError) Suggestion() string {
 	return "push the definitions to that branch, or correct source.branch in the configuration"
+}
+
+// takeDefinitions takes definitions from somewhere else than the source branch:
+// those that a preview asks about.
+func (r *Reconciler) takeDefinitions(ctx context.Context) error {
+	defs, err := r.definitions(ctx)
+	if err != nil {
+		return fmt.Errorf("definitions: %w", err)
+	}
+	r.sourceRead = r.now()
+	r.defs = &definitions{Definitions: defs, revision: "preview"}
+	r.syncProviders(defs)
+	return nil
 }
