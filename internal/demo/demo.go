@@ -35,7 +35,7 @@ import (
 var definitions embed.FS
 
 // patience is how long the demo waits for what should take a moment.
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 // Options are what a demo needs.
 type Options struct {
