@@ -3,6 +3,7 @@
 package forgetest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -197,11 +198,18 @@ func (f *front) Sent(text string) bool {
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	fault := f.fault
-	f.requests = append(f.requests, r)
+	f.requests = append(f.requests, record(r))
 	f.mu.Unlock()
 	if fault != nil {
 		fault(w, r, f.next)
 		return
 	}
 	f.next.ServeHTTP(w, r)
+}
+
+// record is what is kept of a request: a copy that the server does not touch.
+func record(r *http.Request) *http.Request {
+	kept := r.Clone(context.Background())
+	kept.Body = http.NoBody
+	return kept
 }

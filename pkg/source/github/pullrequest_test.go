@@ -41,26 +41,29 @@ func podinfo(t *testing.T) (*forgetest.GitHub, *forgetest.Repo, provider.Config)
 }
 
 func TestContract(t *testing.T) {
-	start := func(t *testing.T, items int) (*forgetest.GitHub, providertest.Fixture) {
+	providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
 		const pageSize = 8
 		gh, repo, cfg := podinfo(t)
 		gh.LimitPages(pageSize)
+		gh.RequireToken(testToken)
 		for range items {
 			repo.Open(forgetest.PR{})
 		}
-		return gh, providertest.Fixture{
-			Server: gh, Config: cfg, New: newFetcher, Add: func() { repo.Open(forgetest.PR{}) }, KeyField: "id", PageSize: pageSize,
+		cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
+		return providertest.Fixture{
+			Server: gh, Config: cfg, New: newFetcher, Add: func() { repo.Open(forgetest.PR{}) },
+			CredentialKey: "password", KeyField: "id", PageSize: pageSize,
 		}
-	}
-	for _, key := range []string{"password", "token"} {
-		t.Run(key, func(t *testing.T) {
-			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-				gh, f := start(t, items)
-				gh.RequireToken(testToken)
-				f.CredentialKey, f.Config.Secret = key, provider.Secret{key: []byte(testToken), "username": []byte("flux")}
-				return f
-			})
-		})
+	})
+}
+
+func TestTokenKey(t *testing.T) {
+	gh, repo, cfg := podinfo(t)
+	gh.RequireToken(testToken)
+	repo.Open(forgetest.PR{})
+	cfg.Secret = provider.Secret{"token": []byte(testToken + "\n")}
+	if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != "1" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -227,22 +230,18 @@ func TestSkip(t *testing.T) {
 // A list that moves while it is read is read again (rule 1, FR-05).
 func TestRule01_ListMoves(t *testing.T) {
 	for name, change := range map[string]func(*forgetest.Repo){
-		"one closes on page 1":           func(r *forgetest.Repo) { r.Close(50) },
-		"the last of page 1 closes":      func(r *forgetest.Repo) { r.Close(100) },
-		"a closed one opens again":       func(r *forgetest.Repo) { r.Reopen(20) },
-		"many close, page 2 gets empty":  func(r *forgetest.Repo) { closeAll(r, 60, 151) },
-		"one is updated":                 func(r *forgetest.Repo) { r.Push(101, "dddd") },
+		"one closes on page 1":           func(r *forgetest.Repo) { r.Close(5) },
+		"the last of page 1 closes":      func(r *forgetest.Repo) { r.Close(10) },
+		"a closed one opens again":       func(r *forgetest.Repo) { r.Reopen(2) },
+		"many close, page 2 gets empty":  func(r *forgetest.Repo) { closeAll(r, 6, 16) },
+		"one is updated":                 func(r *forgetest.Repo) { r.Push(11, "dddd") },
 		"one opens":                      func(r *forgetest.Repo) { r.Open(forgetest.PR{}) },
 		"one closes and another opens":   func(r *forgetest.Repo) { r.Close(3); r.Open(forgetest.PR{}) },
-		"one on page 2, already in view": func(r *forgetest.Repo) { r.Close(130) },
+		"one on page 2, already in view": func(r *forgetest.Repo) { r.Close(13) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			gh, repo, cfg := podinfo(t)
-			cfg.Object.Spec.Filter.Limit = 1000
-			for range 150 {
-				repo.Open(forgetest.PR{})
-			}
-			repo.Close(20)
+			gh, repo, cfg := twoPages(t)
+			repo.Close(2)
 			gh.Break(forgetest.After(1, func() { change(repo) }))
 			moving := fetch(t, newPullRequests(t, cfg), nil)
 			gh.Heal()
@@ -253,14 +252,12 @@ func TestRule01_ListMoves(t *testing.T) {
 		})
 	}
 	t.Run("without end", func(t *testing.T) {
-		gh, repo, cfg := podinfo(t)
-		for range 150 {
-			repo.Open(forgetest.PR{})
-		}
+		gh, repo, cfg := twoPages(t)
 		gone := 0
 		gh.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			gone++
 			repo.Close(gone)
+			repo.Open(forgetest.PR{})
 			next.ServeHTTP(w, r)
 		})
 		if _, err := newPullRequests(t, cfg).Fetch(t.Context(), nil); provider.ReasonOf(err) != provider.Implausible {
@@ -270,6 +267,17 @@ func TestRule01_ListMoves(t *testing.T) {
 			t.Errorf("%d requests", gone)
 		}
 	})
+}
+
+// twoPages starts a server with 15 open pull requests in pages of 10.
+func twoPages(t *testing.T) (*forgetest.GitHub, *forgetest.Repo, provider.Config) {
+	t.Helper()
+	gh, repo, cfg := podinfo(t)
+	gh.LimitPages(10)
+	for range 15 {
+		repo.Open(forgetest.PR{})
+	}
+	return gh, repo, cfg
 }
 
 func closeAll(r *forgetest.Repo, from, to int) {
@@ -304,10 +312,7 @@ func TestRule01_Pages(t *testing.T) {
 		}, provider.Implausible, "does not end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gh, repo, cfg := podinfo(t)
-			for range 150 {
-				repo.Open(forgetest.PR{})
-			}
+			gh, _, cfg := twoPages(t)
 			fault := test.fault
 			if strings.HasPrefix(name, "an empty") {
 				fault = forgetest.OnPage(2, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -393,8 +398,8 @@ func TestStateIsChecked(t *testing.T) {
 // FR-101: an unchanged list costs no rate limit.
 func TestConditionalRequests(t *testing.T) {
 	gh, repo, cfg := podinfo(t)
-	cfg.Object.Spec.Filter.Limit = 1000
-	for range 250 {
+	gh.LimitPages(10)
+	for range 25 {
 		repo.Open(forgetest.PR{})
 	}
 	p := newPullRequests(t, cfg)
@@ -410,8 +415,8 @@ func TestConditionalRequests(t *testing.T) {
 	if spent := gh.Spent(); spent != 3 {
 		t.Errorf("three more fetches cost %d", spent-3)
 	}
-	repo.Push(250, "eeee")
-	if got := fetch(t, p, first.Inputs).Inputs[249]["sha"]; got != "eeee" {
+	repo.Push(25, "eeee")
+	if got := fetch(t, p, first.Inputs).Inputs[24]["sha"]; got != "eeee" {
 		t.Errorf("got %v: a change on the last page was missed", got)
 	}
 	if spent := gh.Spent(); spent != 4 {

@@ -218,7 +218,6 @@ func TestDescribe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, provider.Config{}, Options{Base: parse(t, test.url), Authorize: bearer})
-			c.Timeout = time.Second
 			if test.want == provider.Timeout {
 				c.Timeout = 50 * time.Millisecond
 			}

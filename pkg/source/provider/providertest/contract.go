@@ -158,7 +158,9 @@ func faults() map[string]forgetest.Fault {
 		"cut off but well-behaved": forgetest.JSON(`[{"number":1,"title":"a`),
 		"redirect to nowhere":      forgetest.Answer(http.StatusFound, "", ""),
 		"not modified":             forgetest.Answer(http.StatusNotModified, "", ""),
-		"redirect to itself":       func(w http.ResponseWriter, r *http.Request, _ http.Handler) { http.Redirect(w, r, r.URL.String(), 302) },
+		"redirect to itself": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			http.Redirect(w, r, r.URL.String(), http.StatusFound)
+		},
 	}
 	for _, status := range []int{202, 204, 206, 400, 401, 403, 404, 405, 410, 429, 500, 502, 503, 504} {
 		all[fmt.Sprint(status)] = forgetest.Status(status, "no")
