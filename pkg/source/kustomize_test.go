@@ -4,7 +4,12 @@ package source
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,5 +188,39 @@ func TestReaderBuildsOnlyWhatChanged(t *testing.T) {
 	files["base/b.yaml"] = set("apps", "c")
 	if third := read(); third.ResourceSets[1].Name != "c" {
 		t.Error("a change in a base was not seen", summary(third))
+	}
+}
+
+// Refusing is not enough: nothing may have been fetched or run before.
+func TestRule12_KustomizeFetchesNothing(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	defer server.Close()
+	bin := t.TempDir()
+	marker := filepath.Join(bin, "ran")
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\n: > '"+marker+"'\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	for _, entry := range []string{
+		"resources: ['" + server.URL + "/x.yaml']",
+		"patches: [{path: '" + server.URL + "/x.yaml'}]\nresources: [a.yaml]",
+		"configMapGenerator: [{name: x, files: ['a=" + server.URL + "/x']}]",
+		"resources: ['" + server.URL + "/org/repo?ref=main']",
+		"resources: ['git@localhost:org/repo']",
+		"components: ['ssh://git@localhost/org/repo']",
+		"resources: ['a@b/c/d']",
+	} {
+		files := repo{"kustomization.yaml": entry + "\n", "a.yaml": set("apps", "a"), "a@b/c/d": "not: [yaml"}
+		defs, err := Read(context.Background(), files.tree(t), Options{})
+		if err != nil || len(defs.Faults) == 0 {
+			t.Errorf("%s: %v, %v", entry, defs, err)
+		}
+		if n := requests.Load(); n > 0 {
+			t.Fatalf("%s: %d requests", entry, n)
+		}
+		if _, err := os.Stat(marker); err == nil {
+			t.Fatalf("%s: git was run", entry)
+		}
 	}
 }

@@ -358,3 +358,30 @@ func TestReaderParsesOnlyWhatChanged(t *testing.T) {
 		t.Errorf("%d ResourceSets", len(second.ResourceSets))
 	}
 }
+
+// loggedFiles remembers which folders were listed.
+type loggedFiles struct {
+	Files
+	listed []string
+}
+
+func (l *loggedFiles) List(folder string) ([]Entry, error) {
+	l.listed = append(l.listed, folder)
+	return l.Files.List(folder)
+}
+
+// The target path may hold many thousands of files: it is not even listed.
+func TestTargetPathIsNotListed(t *testing.T) {
+	files := repo{
+		"fleet/app.yaml":               set("apps", "a"),
+		"fleet/generated/x/a.yaml":     "a: b",
+		"fleet/kustom/generated/a.yml": "a: b",
+	}
+	log := &loggedFiles{Files: gitFiles{files.tree(t)}}
+	if _, err := new(Reader).readFiles(context.Background(), log, Options{Path: "fleet", Exclude: "/fleet/generated/"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"", "fleet", "fleet/kustom", "fleet/kustom/generated"}, log.listed); diff != "" {
+		t.Error(diff)
+	}
+}
