@@ -41,6 +41,9 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if strings.Contains(got, "s3cr3t") {
+				t.Error("a credential is in the output")
+			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", golden, diff)
 			}
@@ -194,5 +197,22 @@ spec: {type: OCIArtifactTag, url: "oci://ghcr.io/acme/app"}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// FR-20: a line "---" inside a text is part of it, however the text is written.
+func TestFR20_MarkersInTextDoNotSplit(t *testing.T) {
+	for text, want := range map[string]string{
+		"|\n        a: 1\n        ---\n        b: 2\n": "a: 1\n---\nb: 2\n",
+		">-\n        a\n        ---\n        b\n":      "a --- b",
+		"\"a\n        ---\n        b\"\n":              "a --- b",
+		"a\n        ---\n        b\n":                  "a --- b",
+	} {
+		file := "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: a}\nspec:\n  inputs:\n    - config: " + text +
+			"---\napiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: b}\nspec: {resourcesTemplate: x}\n"
+		d := Parse("f.yaml", []byte(file))
+		if len(d.Faults) > 0 || len(d.ResourceSets) != 2 || d.ResourceSets[0].Spec.Inputs[0]["config"] != want {
+			t.Errorf("%q: %s", text, describe(d))
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 type providerType struct {
 	scheme         string   // "http" stands for http and https; empty: no URL at all
 	repository     bool     // the URL is that of a repository on a forge
+	azure          bool     // the user in a URL is an organisation
 	insecure       bool     // spec.insecure is allowed
 	serviceAccount bool     // spec.serviceAccountName is allowed
 	noSecret       bool     // spec.secretRef is not allowed
@@ -36,7 +37,7 @@ func providerTypes() map[string]providerType {
 		return providerType{scheme: "http", repository: true, filters: filters}
 	}
 	azure := func(filters []string) providerType {
-		return providerType{scheme: "http", serviceAccount: true, noCertSecret: true, filters: filters}
+		return providerType{scheme: "http", azure: true, serviceAccount: true, noCertSecret: true, filters: filters}
 	}
 	aws := func(filters []string) providerType {
 		return providerType{scheme: "http", serviceAccount: true, filters: filters}
@@ -83,16 +84,24 @@ func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec
 		d.fault(at, "", "spec.url is no valid URL") // the cause would quote it, password and all
 	case u.Host == "":
 		d.fault(at, "", "spec.url names no host")
-	case u.User != nil:
+	case u.User != nil && !t.namesUser(u.User):
 		d.fault(at, "put the credential into a Secret and name it in secretRef", "spec.url holds a credential")
 	case s.Type == TypeExternalService && u.Scheme == "http" && !s.Insecure:
 		d.fault(at, "use https://, or say insecure: true", "spec.url is http://, which needs spec.insecure")
-	case t.repository:
+	case t.repository, u.User != nil:
+		u.User = nil
 		s.URL = repositoryURL(u)
 		if strings.Trim(u.Path, "/") == "" {
 			d.fault(at, "write the address of the repository, as the browser shows it", "spec.url names no repository")
 		}
 	}
+}
+
+// namesUser tells the clone URLs of Azure DevOps, which begin with the name of
+// the organisation, from those with a password or token.
+func (t providerType) namesUser(u *url.Userinfo) bool {
+	_, password := u.Password()
+	return t.azure && !password
 }
 
 func (t providerType) accepts(scheme string) bool {
