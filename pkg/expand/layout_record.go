@@ -97,9 +97,6 @@ func (l *layout) values(part Part, read api.Input) (values api.Input) {
 		}
 	}
 	delete(values, "provider")
-	if _, exported := part.Inputs["id"]; !exported {
-		delete(values, "id")
-	}
 	return values
 }
 

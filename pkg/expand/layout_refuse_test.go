@@ -31,6 +31,8 @@ func TestRule08FR85PlainSecretsAreRefused(t *testing.T) {
 			"stringData": map[string]any{"password": "ENC[AES256_GCM,data:y]"}}, 0), false},
 		"half encrypted": {secret("s", map[string]any{"sops": encrypted,
 			"data": map[string]any{"a": "ENC[AES256_GCM,data:y]", "b": "aHVudGVyMg=="}}, 0), true},
+		"encrypted in one value": {secret("s", map[string]any{"sops": encrypted,
+			"stringData": map[string]any{"a": "ENC[AES256_GCM,data:y]", "b": "[hunter2]"}}, 0), true},
 		"encrypted in name only": {secret("s", map[string]any{"sops": map[string]any{},
 			"data": map[string]any{"a": "ENC[AES256_GCM,data:y]"}}, 0), true},
 		"in a list": {Object{ID: ObjectID{Kind: "List", Name: "l"}, Sets: []int{0}, Content: map[string]any{
