@@ -35,6 +35,45 @@ const (
 	clockSkew   = time.Minute
 )
 
+// Tokens are the tokens of a GitHub App for whatever else speaks to the same
+// server, above all Git over HTTPS, where they are the password of the user
+// "x-access-token". A token is made when it is needed and kept while it lasts.
+type Tokens struct{ app *app }
+
+// NewTokens returns the tokens of the app in a secret, for the server of a
+// repository's address. Of the config, Object is not used.
+func NewTokens(repositoryURL string, cfg provider.Config) (*Tokens, error) {
+	repo, err := parseURL(repositoryURL)
+	if err != nil {
+		return nil, err
+	}
+	app, err := newApp(cfg, repo)
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{app}, nil
+}
+
+// IsApp tells whether a secret has the keys of a GitHub App.
+func IsApp(secret provider.Secret) bool {
+	return len(secret["githubAppID"]) > 0 || len(secret["githubAppPrivateKey"]) > 0
+}
+
+// Token returns a token that is good for some minutes at least.
+func (t *Tokens) Token(ctx context.Context) (string, error) { return t.app.current(ctx) }
+
+// Renew returns a new token in place of one that the server refused.
+func (t *Tokens) Renew(ctx context.Context, refused string) (string, error) {
+	t.app.mu.Lock()
+	defer t.app.mu.Unlock()
+	if t.app.token == refused { // else another caller was faster
+		if err := t.app.mint(ctx); err != nil {
+			return "", err
+		}
+	}
+	return t.app.token, nil
+}
+
 // An app gets tokens as one installation of a GitHub App.
 type app struct {
 	id           string
@@ -118,18 +157,27 @@ func (a *app) identity() string {
 	return fmt.Sprintf("app %s at %d %s", a.id, a.installation, strings.ToLower(a.owner))
 }
 
-// authorize adds the installation's token, and gets one if there is none or it
-// ends soon.
+// authorize adds the installation's token.
 func (a *app) authorize(req *http.Request) error {
+	token, err := a.current(req.Context())
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// current returns the installation's token, a new one if there is none or it ends
+// soon.
+func (a *app) current(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if time.Until(a.expires) < renewBefore {
-		if err := a.mint(req.Context()); err != nil {
-			return err
+		if err := a.mint(ctx); err != nil {
+			return "", err
 		}
 	}
-	req.Header.Set("Authorization", "Bearer "+a.token)
-	return nil
+	return a.token, nil
 }
 
 // renew gets a new token in place of one that was refused.

@@ -137,3 +137,28 @@ func TestAppConfig(t *testing.T) {
 		t.Error("a broken secret led to a request")
 	}
 }
+
+// FR-38: the same tokens for Git, and one new one when Git's server refuses it.
+func TestTokens(t *testing.T) {
+	gh, app, cfg := withApp(t)
+	if !IsApp(cfg.Secret) || IsApp(provider.Secret{"password": []byte("x")}) {
+		t.Error("the secret is not told from others")
+	}
+	tokens, err := NewTokens(gh.URL+"/stefanprodan/fleet.git", provider.Config{Secret: cfg.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := tokens.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := tokens.Token(t.Context()); err != nil || again != first || app.Minted() != 1 {
+		t.Errorf("got %v after %d tokens, want the first one again", err, app.Minted())
+	}
+	for range 2 { // two that were refused at the same time need one new token
+		renewed, err := tokens.Renew(t.Context(), first)
+		if err != nil || renewed == first || app.Minted() != 2 {
+			t.Errorf("got %v after %d tokens, want a second one", err, app.Minted())
+		}
+	}
+}

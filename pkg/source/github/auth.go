@@ -39,7 +39,7 @@ func authorize(cfg provider.Config, repo *repository, options *transport.Options
 	if cfg.Secret == nil {
 		return nil
 	}
-	if len(cfg.Secret["githubAppID"]) > 0 || len(cfg.Secret["githubAppPrivateKey"]) > 0 {
+	if IsApp(cfg.Secret) {
 		app, err := newApp(cfg, repo)
 		if err != nil {
 			return err

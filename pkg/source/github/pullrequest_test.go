@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -424,40 +425,31 @@ func TestConditionalRequests(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, the answer is a list with unique keys or an error.
+// Whatever a server sends, a page is a list in which every item is whole, or an error.
 func FuzzPage(f *testing.F) {
-	gh, repo := forgetest.NewGitHub(), ""
-	repo = gh.Repo("a/b").WebURL()
-	f.Cleanup(gh.Close)
 	for _, body := range []string{
 		"[]", "null", "{}", "", "[null]", `[{"number":1}]`, "<html>",
 		`[{"number":1,"state":"open","head":{"ref":"a","sha":"b","repo":null},"base":{"ref":"m","repo":{"full_name":"a/b"}},"labels":[{"name":"x"}]}]`,
 	} {
 		f.Add([]byte(body))
 	}
+	list := &list[pullRequest]{what: "pull requests", decode: decodePullRequest}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		gh.Break(forgetest.JSON(string(body)))
-		p := newPullRequests(t, provider.Config{Object: &api.ResourceSetInputProvider{
-			Meta: api.Meta{Annotations: map[string]string{api.AnnotationAllowForks: "true"}},
-			Spec: api.InputProviderSpec{URL: repo},
-		}})
-		result, err := p.Fetch(t.Context(), nil)
-		if err != nil {
-			if result.Inputs != nil || provider.ReasonOf(err) != provider.Implausible {
-				t.Fatalf("%q: %v, %v", body, result, err)
+		var p page[pullRequest]
+		if err := list.fill(&p, body); err != nil {
+			if provider.ReasonOf(err) != provider.Implausible {
+				t.Fatalf("%q: %v", body, err)
 			}
 			return
 		}
-		var list []any
-		if err := json.Unmarshal(body, &list); err != nil || list == nil {
-			t.Fatalf("took %q for a list", body)
+		var all []any
+		if err := json.Unmarshal(body, &all); err != nil || all == nil || len(all) != len(p.items) {
+			t.Fatalf("took %q for a list of %d", body, len(p.items))
 		}
-		seen := map[any]bool{}
-		for _, input := range result.Inputs {
-			if seen[input["id"]] {
-				t.Fatalf("%q: %v twice", body, input["id"])
+		for i, pr := range p.items {
+			if id, err := strconv.Atoi(p.keys[i]); err != nil || id != pr.number || id < 1 || pr.input["sha"] == "" || pr.branch == "" {
+				t.Fatalf("%q: item %d is %+v", body, i, pr)
 			}
-			seen[input["id"]] = true
 		}
 	})
 }
