@@ -6,7 +6,8 @@
 // The rules are those of Flux's kustomize-controller. A folder that has a
 // kustomization.yaml is built with kustomize, and nothing else of it is read;
 // in every other folder each *.yaml and *.yml file is read, and each sub-folder
-// by the same rules. What is not ours is passed over.
+// by the same rules. What is not ours is passed over, and so is what Flux's
+// source-controller would leave out: by default, or by a .sourceignore file.
 //
 // A read has two kinds of bad news, which never mix. What is wrong with single
 // files is among the [api.Definitions], as faults with file and line, beside all

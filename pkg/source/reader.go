@@ -102,7 +102,11 @@ func (r *Reader) readFiles(ctx context.Context, files Files, opts Options) (*api
 	w := &walk{view: v, known: r, defs: &api.Definitions{}, seen: map[string]bool{}, now: Reader{
 		files: map[fileKey]*api.Definitions{}, builds: map[string]*build{},
 	}}
-	if err := w.folder(folder, 0); err != nil {
+	patterns, err := v.patternsAbove(folder)
+	if err == nil {
+		err = w.folder(folder, patterns, 0)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read definitions below %q: %w", opts.Path, err)
 	}
 	*r = w.now

@@ -385,3 +385,23 @@ func TestTargetPathIsNotListed(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What Flux never sees because of .sourceignore is not read either.
+func TestSourceIgnore(t *testing.T) {
+	check(t, repo{
+		".sourceignore":                "# charts are templates\r\n/fleet/charts/\n*.tmpl.yaml\n",
+		"fleet/app.yaml":               set("apps", "a"),
+		"fleet/charts/x/t/deploy.yaml": "a: {{ .Values.x }\n",
+		"fleet/charts.yaml":            set("apps", "charts"),
+		"fleet/x.tmpl.yaml":            "a: {{ .Values.x }\n",
+		"fleet/sub/.sourceignore":      "b.yaml\n!keep.tmpl.yaml\n",
+		"fleet/sub/b.yaml":             "a: [",
+		"fleet/sub/keep.tmpl.yaml":     set("apps", "kept"),
+		"fleet/b.yaml":                 set("apps", "b"),
+	}, Options{Path: "fleet"},
+		"ResourceSet apps/a fleet/app.yaml:1",
+		"ResourceSet apps/b fleet/b.yaml:1",
+		"ResourceSet apps/charts fleet/charts.yaml:1",
+		"ResourceSet apps/kept fleet/sub/keep.tmpl.yaml:1",
+	)
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"resourceset.example/renderer/pkg/api"
@@ -27,9 +28,10 @@ type walk struct {
 	now   Reader  // what this read has parsed or taken over
 }
 
-// folder reads one folder, given by its resolved path. An error ends the whole
+// folder reads one folder, given by its resolved path and the ignore patterns
+// that hold for it from above. An error ends the whole
 // read; what is wrong with single files becomes a fault.
-func (w *walk) folder(folder string, depth int) error {
+func (w *walk) folder(folder string, above []gitignore.Pattern, depth int) error {
 	if w.seen[folder] || w.view.excluded(folder) {
 		return nil
 	}
@@ -45,11 +47,16 @@ func (w *walk) folder(folder string, depth int) error {
 	if i := slices.IndexFunc(entries, isKustomization); i >= 0 {
 		return w.kustomization(folder, entries[i].Name)
 	}
+	patterns, err := w.view.patterns(folder, above)
+	if err != nil {
+		return fmt.Errorf("file %q: %w", path.Join(folder, ignoreFile), err)
+	}
 	for _, e := range entries {
-		if ignored(e) {
+		at := path.Join(folder, e.Name)
+		if ignored(at, e, patterns) {
 			continue
 		}
-		if err := w.entry(path.Join(folder, e.Name), e, depth); err != nil {
+		if err := w.entry(at, e, patterns, depth); err != nil {
 			return err
 		}
 	}
@@ -60,19 +67,7 @@ func isKustomization(e Entry) bool {
 	return (e.Kind == File || e.Kind == Link) && slices.Contains(konfig.RecognizedKustomizationFileNames(), e.Name)
 }
 
-// ignored tells what Flux's source-controller leaves out by default, as far as
-// it could hold YAML.
-func ignored(e Entry) bool {
-	if e.Kind == Folder {
-		return slices.Contains([]string{".git", ".github", ".circleci"}, e.Name)
-	}
-	return slices.Contains([]string{
-		".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml",
-		"codeship-services.yml", "codeship-steps.yml",
-	}, e.Name)
-}
-
-func (w *walk) entry(at string, e Entry, depth int) error {
+func (w *walk) entry(at string, e Entry, patterns []gitignore.Pattern, depth int) error {
 	if e.Kind == Link {
 		resolved, target, err := w.view.lookup(at)
 		if err != nil {
@@ -82,7 +77,7 @@ func (w *walk) entry(at string, e Entry, depth int) error {
 	}
 	switch {
 	case e.Kind == Folder:
-		return w.folder(at, depth+1)
+		return w.folder(at, patterns, depth+1)
 	case e.Kind == File && isYAML(e.Name):
 		return w.file(at, e)
 	}
