@@ -186,7 +186,11 @@ func (l *layout) compare(lock *Lock) {
 // refuses it. Without files it holds a literal empty list: kustomize refuses a file
 // without one, and then Flux prunes nothing.
 func Kustomization(files []string) []byte {
-	out := []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:")
+	size := 100
+	for _, file := range files {
+		size += len(file) + len("- \"\"\n")
+	}
+	out := append(make([]byte, 0, size), "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:"...)
 	if len(files) == 0 {
 		return append(out, " []\n"...)
 	}
