@@ -69,6 +69,13 @@ type Source struct {
 	Path     string        `yaml:"path"` // clean slash path, "." for the whole repository
 	Interval time.Duration `yaml:"interval"`
 	Auth     Auth          `yaml:"auth"`
+	Verify   Verify        `yaml:"verify"`
+}
+
+// Verify names the secret with the public keys that the source commit has to be
+// signed with; its zero value verifies nothing.
+type Verify struct {
+	Secret SecretRef `yaml:"secret"`
 }
 
 // Target is where manifests are written. URL, Branch and Auth are filled in

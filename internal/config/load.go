@@ -165,6 +165,7 @@ func (c *Config) secretUses() []secretUse {
 	var uses []secretUse
 	for _, u := range []secretUse{
 		{"source.auth.secret", c.Source.Auth.Secret},
+		{"source.verify.secret", c.Source.Verify.Secret},
 		{"target.auth.secret", c.Target.Auth.Secret},
 		{"target.commit.signing.secret", c.Target.Commit.Signing.Secret},
 	} {

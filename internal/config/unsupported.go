@@ -12,8 +12,6 @@ func (c *Config) Unsupported() []*Fault {
 		what  string
 	}{
 		{c.Target.Flux != nil, "target.flux", "no Flux Kustomizations are written"},
-		{!c.Target.Commit.Signing.Secret.IsZero(), "target.commit.signing", "commits are not signed"},
-		{c.Target.Commit.SkipCI != SkipCINone, "target.commit.skipCI", "commits carry no such mark"},
 		{c.Target.Mode == ModePullRequest, "target.mode", "commits are pushed to the branch itself"},
 		{len(c.Target.Labels) > 0, "target.labels", "there are no pull requests to label"},
 		{c.isSet("drift"), "drift", "hand edits are neither held nor restored"},

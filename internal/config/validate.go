@@ -157,6 +157,9 @@ func (v *validator) commit() {
 	if v.cfg.isSet("target.commit.signing") && c.Signing.Secret.IsZero() {
 		v.fault("target.commit.signing.secret", "name the secret that holds the signing key", "is required")
 	}
+	if v.cfg.isSet("source.verify") && v.cfg.Source.Verify.Secret.IsZero() {
+		v.fault("source.verify.secret", "name the secret that holds the public keys", "is required")
+	}
 	v.oneOf("target.commit.per", c.Per, PerResourceSet, PerPass)
 	v.oneOf("target.commit.skipCI", c.SkipCI, SkipCINone, SkipCISubject, SkipCITrailer)
 }

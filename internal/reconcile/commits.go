@@ -31,7 +31,7 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 		pl.commits = 1
 		c := gitwriter.Commit{Write: map[string][]byte{}}
 		folder := path.Join(r.cfg.Target.Path, pl.dir)
-		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger}
+		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger, SkipCI: r.cfg.Target.Commit.SkipCI}
 		if pl.removed {
 			pl.lock, pl.lockHash = nil, plumbing.ZeroHash
 			for _, file := range slices.Sorted(maps.Keys(pl.previous.lock.Files())) {
@@ -86,11 +86,14 @@ func merged(commits []gitwriter.Commit, messages []message, scrub func(string) s
 			m.Revision = ""
 		}
 		if i < len(messages)-1 {
-			m.Trigger = ""
+			m.Trigger, m.SkipCI = "", config.SkipCINone
 		}
 		m.trailers(&trailers)
 	}
 	subject := cut(fmt.Sprintf("update %d ResourceSets: %s", len(commits), strings.Join(names, ", ")), maxSubject)
+	if messages[0].SkipCI == config.SkipCISubject {
+		body.WriteString("\n[skip ci]\n")
+	}
 	one.Message = scrub(subject + "\n\n" + body.String() + "\n" + trailers.String())
 	return one
 }

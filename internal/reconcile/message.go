@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"resourceset.example/renderer/internal/config"
 )
 
 // Limits of a commit message (DESIGN, Commits). The subject's is Git's own
@@ -58,6 +60,7 @@ type message struct {
 	Revision     string // of the definitions: main@sha1:…
 	InputsDigest string // of inputs.lock: sha256:…
 	Trigger      string
+	SkipCI       string // a mark for the forge's CI: config.SkipCISubject or config.SkipCITrailer
 }
 
 // String is the whole message: subject, list of inputs, trailers.
@@ -68,6 +71,9 @@ func (m message) String() string {
 	if body := m.body(); body != "" {
 		b.WriteString(body)
 		b.WriteString("\n")
+	}
+	if m.SkipCI == config.SkipCISubject {
+		b.WriteString("[skip ci]\n\n")
 	}
 	m.trailers(&b)
 	return b.String()
@@ -179,6 +185,9 @@ func (m message) trailers(b *strings.Builder) {
 		}
 	}
 	write("Trigger", m.Trigger)
+	if m.SkipCI == config.SkipCITrailer {
+		write("skip-checks", "true")
+	}
 }
 
 // shaChange is "8492c0b → 8166bde", or the one commit that there is.

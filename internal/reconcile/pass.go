@@ -204,22 +204,8 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 	}
 	result := gitwriter.Result{New: head.Hash()}
 	if len(commits) > 0 && r.mayPush(p) {
-		result, err = r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
-			if base.Hash() == head.Hash() {
-				return commits, nil
-			}
-			if err := r.scan(base); err != nil {
-				return nil, err
-			}
-			return r.plan(ctx, base, p)
-		})
-		if err != nil {
-			r.pushFailures++
-			r.pushErr = fmt.Errorf("target repository: %w", err)
-			r.pushDue = r.now().Add(jitter(schedule.Backoff(r.pushFailures)))
-			p.fail("target", r.pushErr)
-		} else {
-			r.pushFailures, r.pushErr, r.pushDue = 0, nil, time.Time{}
+		if result, err = r.push(ctx, p, head, commits); err != nil {
+			p.fail("target", err)
 		}
 	}
 	p.addPlans()
@@ -229,6 +215,34 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 	if err := r.remember(p, len(result.Commits) > 0); err != nil {
 		p.report.Warnings = append(p.report.Warnings, &Problem{Object: "state folder", Err: err})
 	}
+}
+
+// push pushes the commits that were planned on head; where the branch has moved
+// meanwhile, the plan is made again on what is there then.
+func (r *Reconciler) push(ctx context.Context, p *pass, head *gitwriter.Snapshot, commits []gitwriter.Commit) (gitwriter.Result, error) {
+	if err := r.verifyBase(head); err != nil {
+		return gitwriter.Result{}, err
+	}
+	result, err := r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
+		if base.Hash() == head.Hash() {
+			return commits, nil
+		}
+		if err := r.verifyBase(base); err != nil {
+			return nil, err
+		}
+		if err := r.scan(base); err != nil {
+			return nil, err
+		}
+		return r.plan(ctx, base, p)
+	})
+	if err != nil {
+		r.pushFailures++
+		r.pushErr = fmt.Errorf("target repository: %w", err)
+		r.pushDue = r.now().Add(jitter(schedule.Backoff(r.pushFailures)))
+		return gitwriter.Result{}, r.pushErr
+	}
+	r.pushFailures, r.pushErr, r.pushDue = 0, nil, time.Time{}
+	return result, nil
 }
 
 // mayPush keeps a refused push from being tried again at every tick; whatever

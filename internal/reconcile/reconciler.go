@@ -19,6 +19,7 @@ import (
 	"resourceset.example/renderer/internal/secrets"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/gitwriter"
+	"resourceset.example/renderer/pkg/gitwriter/signing"
 	"resourceset.example/renderer/pkg/source"
 	"resourceset.example/renderer/pkg/source/provider"
 )
@@ -67,6 +68,9 @@ type Reconciler struct {
 	sourceErr      error
 	sourceHead     *gitwriter.Snapshot // as last fetched
 	sourceRead     time.Time           // when that was
+
+	signer  *signing.Signer // nil: commits are not signed
+	trusted *signing.Keys   // nil: source commits are not verified
 
 	heldFile HeldFile
 	held     heldDocument // what it holds
@@ -137,6 +141,9 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	if r.pace, err = cron.ParsePace(r.cfg.Inputs.Schedule); err != nil {
 		return nil, fmt.Errorf("inputs.schedule: %w", err)
 	}
+	if err := r.loadKeys(ctx); err != nil {
+		return nil, err
+	}
 	if r.target, err = r.open(ctx, "target", r.cfg.Target.URL, r.cfg.Target.Branch, r.cfg.Target.Auth); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
@@ -155,12 +162,16 @@ func (r *Reconciler) open(ctx context.Context, name, url, branch string, ref con
 	if _, err := r.gitAuth(ctx, ref); err != nil {
 		return nil, err
 	}
-	return gitwriter.Open(gitwriter.Config{
+	cfg := gitwriter.Config{
 		URL: url, Branch: branch,
 		Credentials: func(ctx context.Context, _ bool) (gitwriter.Auth, error) { return r.gitAuth(ctx, ref) },
-		Directory:   filepath.Join(r.cfg.State.Directory, name),
+		Directory:   filepath.Join(r.mirrors, name),
 		Logger:      r.log, Now: r.now, UserAgent: r.userAgent,
-	})
+	}
+	if r.signer != nil {
+		cfg.Signer = r.signer // a nil pointer in an interface would not be nil
+	}
+	return gitwriter.Open(cfg)
 }
 
 func (r *Reconciler) gitAuth(ctx context.Context, ref config.Auth) (gitwriter.Auth, error) {

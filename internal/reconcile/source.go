@@ -44,6 +44,9 @@ func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
 	if head.Tree() == nil {
 		return &emptySourceError{URL: r.cfg.Source.URL, Branch: r.cfg.Source.Branch}
 	}
+	if err := r.verify(head); err != nil {
+		return err
+	}
 	opts := source.Options{Path: r.cfg.Source.Path}
 	if r.cfg.SameTree() {
 		opts.Exclude = r.cfg.Target.Path
