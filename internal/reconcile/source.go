@@ -60,6 +60,7 @@ func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
 		revision: revisionOf(r.cfg.Source.Branch, head.Hash().String()),
 	}
 	r.syncProviders(defs)
+	r.learnCredentials(ctx, defs)
 	r.log.Debug("read definitions", "revision", r.defs.revision,
 		"resourcesets", len(defs.ResourceSets), "providers", len(defs.Providers), "faults", len(defs.Faults))
 	return nil
