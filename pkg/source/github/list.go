@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/go-github/v66/github"
 
@@ -33,8 +32,27 @@ type list[T any] struct {
 	// decode reads one item and returns what tells it from others.
 	decode func(json.RawMessage) (item T, key string, err error)
 
-	mu    sync.Mutex
+	turn  chan struct{}       // holds one token: the list is read by one at a time
 	known map[string]*page[T] // by address; what the server may say "not modified" about
+	last  []T                 // what was read last, and
+	pass  any                 // in which pass
+}
+
+// newList returns the list of a config, together with the others that have it.
+func newList[T any](cfg provider.Config, what, path string, decode func(json.RawMessage) (T, string, error)) (*list[T], error) {
+	repo, err := parseURL(cfg.Object.Spec.URL)
+	if err != nil {
+		return nil, err
+	}
+	key := cfg.Identity() + " " + repo.api.String()
+	client, err := provider.Share(cfg.Shared, key, func() (*github.Client, error) { return newClient(cfg, repo) })
+	if err != nil {
+		return nil, err
+	}
+	first := fmt.Sprintf("repos/%s/%s/%s", url.PathEscape(repo.owner), url.PathEscape(repo.name), path)
+	return provider.Share(cfg.Shared, key+" "+strings.ToLower(first), func() (*list[T], error) {
+		return &list[T]{client: client, what: what, first: first, decode: decode, turn: make(chan struct{}, 1)}, nil
+	})
 }
 
 type page[T any] struct {
@@ -47,14 +65,26 @@ type page[T any] struct {
 // errMoved is a list that changed while it was read.
 var errMoved = errors.New("the list changed while it was read")
 
-// all returns every item of the list, in the server's order.
+// all returns every item of the list, in the server's order: as read now, or by
+// another provider in the same pass.
 func (l *list[T]) all(ctx context.Context) ([]T, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, describe(ctx.Err())
+	}
+	pass := provider.Pass(ctx)
+	if pass != nil && pass == l.pass {
+		return slices.Clone(l.last), nil
+	}
 	for range maxReads {
 		items, err := l.read(ctx)
 		if errors.Is(err, errMoved) {
 			continue
+		}
+		if err == nil {
+			l.last, l.pass = slices.Clone(items), pass
 		}
 		return items, err
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,15 +41,12 @@ type pullRequest struct {
 
 // NewPullRequests returns the provider of a definition of type GitHubPullRequest.
 func NewPullRequests(cfg provider.Config) (*PullRequests, error) {
-	repo, err := parseURL(cfg.Object.Spec.URL)
-	if err != nil {
-		return nil, err
-	}
 	filter, err := provider.NewFilter(cfg.Object.Spec.Filter)
 	if err != nil {
 		return nil, err
 	}
-	client, err := newClient(cfg, repo)
+	path := fmt.Sprintf("pulls?state=open&sort=created&direction=asc&per_page=%d", perPage)
+	list, err := newList(cfg, "pull requests", path, decodePullRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +54,7 @@ func NewPullRequests(cfg provider.Config) (*PullRequests, error) {
 		object:     cfg.Object,
 		filter:     filter,
 		allowForks: cfg.Object.Annotations[api.AnnotationAllowForks] == "true",
-		list: &list[pullRequest]{
-			client: client,
-			what:   "pull requests",
-			first: fmt.Sprintf("repos/%s/%s/pulls?state=open&sort=created&direction=asc&per_page=%d",
-				url.PathEscape(repo.owner), url.PathEscape(repo.name), perPage),
-			decode: decodePullRequest,
-		},
+		list:       list,
 	}, nil
 }
 

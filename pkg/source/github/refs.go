@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/adler32"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func NewBranches(cfg provider.Config) (*Branches, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := newRefList(cfg, "branches", decodeBranch)
+	list, err := newList(cfg, "branches", fmt.Sprintf("branches?per_page=%d", perPage), decodeBranch)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ type Tags struct {
 
 // NewTags returns the provider of a definition of type GitHubTag.
 func NewTags(cfg provider.Config) (*Tags, error) {
-	list, err := newRefList(cfg, "tags", decodeTag)
+	list, err := newList(cfg, "tags", fmt.Sprintf("tags?per_page=%d", perPage), decodeTag)
 	if err != nil {
 		return nil, err
 	}
@@ -96,23 +95,6 @@ func refItems(field string, refs []ref) []provider.Item {
 		items[i] = provider.Item{Key: r.name, Input: api.Input{"id": checksum(r.name), field: r.name, "sha": r.sha}}
 	}
 	return items
-}
-
-func newRefList(cfg provider.Config, what string, decode func(json.RawMessage) (ref, string, error)) (*list[ref], error) {
-	repo, err := parseURL(cfg.Object.Spec.URL)
-	if err != nil {
-		return nil, err
-	}
-	client, err := newClient(cfg, repo)
-	if err != nil {
-		return nil, err
-	}
-	return &list[ref]{
-		client: client,
-		what:   what,
-		first:  fmt.Sprintf("repos/%s/%s/%s?per_page=%d", url.PathEscape(repo.owner), url.PathEscape(repo.name), what, perPage),
-		decode: decode,
-	}, nil
 }
 
 func decodeBranch(data json.RawMessage) (ref, string, error) {

@@ -40,6 +40,9 @@ type Config struct {
 	// Limits, when providers share it, makes all that use one host and credential
 	// wait when the server told one of them to. It may be nil.
 	Limits *Limits
+	// Shared, when providers share it, lets those that would ask the same ask once.
+	// It may be nil.
+	Shared *Shared
 	// RetryWait is the wait before a request is tried again, doubled for each
 	// further try; DefaultRetryWait if 0.
 	RetryWait time.Duration
