@@ -52,7 +52,11 @@ func (m *Mirror) fetch(ctx context.Context) (*Snapshot, error) {
 	if head.IsZero() {
 		return &Snapshot{}, nil
 	}
-	return m.snapshot, m.maintain(ctx)
+	if err := m.maintain(ctx); err != nil {
+		// The mirror works as it is: it only takes more room than it should.
+		m.cfg.Logger.WarnContext(ctx, "mirror could not be made smaller", "directory", m.cfg.Directory, "error", err)
+	}
+	return m.snapshot, nil
 }
 
 // sync asks for the branch's head, which is zero if there is no such branch, and brings

@@ -7,6 +7,8 @@ import (
 	"compress/zlib"
 	"crypto/sha1"
 	"encoding/binary"
+	"hash"
+	"io"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -44,29 +46,55 @@ func (o *newObjects) get(hash plumbing.Hash) ([]byte, bool) {
 	return o.list[i].data, true
 }
 
-// pack writes the objects as a packfile that stands on its own: no deltas, so nothing is
-// searched or compared.
+// pack writes the objects as a packfile that stands on its own.
 func (o *newObjects) pack() ([]byte, error) {
 	var buf bytes.Buffer
-	buf.WriteString("PACK")
-	var head [8]byte
-	binary.BigEndian.PutUint32(head[:4], 2)
-	binary.BigEndian.PutUint32(head[4:], uint32(len(o.list)))
-	buf.Write(head[:])
-	compressor := zlib.NewWriter(&buf)
+	pack, err := newPackEncoder(&buf, len(o.list))
+	if err != nil {
+		return nil, err
+	}
 	for _, obj := range o.list {
-		buf.Write(packEntryHead(obj.typ, len(obj.data)))
-		compressor.Reset(&buf)
-		if _, err := compressor.Write(obj.data); err != nil {
-			return nil, err
-		}
-		if err := compressor.Close(); err != nil {
+		if err := pack.add(obj.typ, obj.data); err != nil {
 			return nil, err
 		}
 	}
-	sum := sha1.Sum(buf.Bytes())
-	buf.Write(sum[:])
+	if err := pack.close(); err != nil {
+		return nil, err
+	}
 	return buf.Bytes(), nil
+}
+
+// A packEncoder writes a packfile without deltas, so nothing is searched or compared.
+type packEncoder struct {
+	w          io.Writer // the output, by way of the checksum
+	out        io.Writer
+	sum        hash.Hash
+	compressor *zlib.Writer
+}
+
+func newPackEncoder(w io.Writer, objects int) (*packEncoder, error) {
+	sum := sha1.New()
+	e := &packEncoder{w: io.MultiWriter(w, sum), out: w, sum: sum}
+	e.compressor = zlib.NewWriter(e.w)
+	head := append([]byte("PACK"), 0, 0, 0, 2)
+	_, err := e.w.Write(binary.BigEndian.AppendUint32(head, uint32(objects)))
+	return e, err
+}
+
+func (e *packEncoder) add(typ plumbing.ObjectType, data []byte) error {
+	if _, err := e.w.Write(packEntryHead(typ, len(data))); err != nil {
+		return err
+	}
+	e.compressor.Reset(e.w)
+	if _, err := e.compressor.Write(data); err != nil {
+		return err
+	}
+	return e.compressor.Close()
+}
+
+func (e *packEncoder) close() error {
+	_, err := e.out.Write(e.sum.Sum(nil))
+	return err
 }
 
 // packEntryHead is the type and size of an object: four bits of the size beside the
