@@ -4,6 +4,7 @@ package github
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -396,6 +397,26 @@ func TestStateIsChecked(t *testing.T) {
 	}
 }
 
+// What a token lacks is said where GitHub says it.
+func TestForbiddenHints(t *testing.T) {
+	gh, _, cfg := podinfo(t)
+	for header, value := range map[string][2]string{
+		"X-Accepted-GitHub-Permissions": {"pull_requests=read", "needs the permission pull_requests=read"},
+		"X-GitHub-SSO":                  {"required; url=https://github.com/orgs/acme/sso", "single sign-on"},
+		"X-Nothing":                     {"", "lacks a permission"},
+	} {
+		gh.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			w.Header().Set(header, value[0])
+			forgetest.Status(http.StatusForbidden, "Resource not accessible by personal access token")(w, r, next)
+		})
+		_, err := newPullRequests(t, cfg).Fetch(t.Context(), nil)
+		var known *provider.Error
+		if !errors.As(err, &known) || known.Reason != provider.Auth || !strings.Contains(known.Hint, value[1]) {
+			t.Errorf("%s: got %v, want a hint with %q", header, err, value[1])
+		}
+	}
+}
+
 // FR-101: an unchanged list costs no rate limit.
 func TestConditionalRequests(t *testing.T) {
 	gh, repo, cfg := podinfo(t)
@@ -452,4 +473,35 @@ func FuzzPage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// BenchmarkPolls is what polling 500 unchanged pull requests costs: requests and
+// rate limit for one poll, where a client that reads the pages anew pays for five.
+func BenchmarkPolls(b *testing.B) {
+	gh := forgetest.NewGitHub()
+	defer gh.Close()
+	repo := gh.Repo("acme/app")
+	for range 500 {
+		repo.Open(forgetest.PR{})
+	}
+	p, err := NewPullRequests(provider.Config{Object: &api.ResourceSetInputProvider{
+		Spec: api.InputProviderSpec{URL: repo.WebURL(), Filter: api.Filter{Limit: 1000}},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := p.Fetch(b.Context(), nil); err != nil {
+		b.Fatal(err)
+	}
+	gh.Forget()
+	spent, polls := gh.Spent(), 0
+	for b.Loop() {
+		result, err := p.Fetch(b.Context(), nil)
+		if err != nil || len(result.Inputs) != 500 {
+			b.Fatal(len(result.Inputs), err)
+		}
+		polls++
+	}
+	b.ReportMetric(float64(len(gh.Requests()))/float64(polls), "requests/op")
+	b.ReportMetric(float64(gh.Spent()-spent)/float64(polls), "ratelimit/op")
 }

@@ -66,7 +66,7 @@ func (t *roundTripper) refusal(resp *http.Response) error {
 		}
 		return statusError(provider.Auth, resp, said, "the credential is wrong, expired or revoked: renew the secret of spec.secretRef")
 	case code == http.StatusForbidden:
-		return statusError(provider.Auth, resp, said, "the credential lacks a permission, or its use here is not allowed")
+		return statusError(provider.Auth, resp, said, forbiddenHint(resp.Header))
 	case code == http.StatusProxyAuthRequired:
 		return statusError(provider.Auth, resp, said, "the proxy wants a credential: see HTTPS_PROXY")
 	case code == http.StatusNotFound || code == http.StatusGone:
@@ -75,6 +75,18 @@ func (t *roundTripper) refusal(resp *http.Response) error {
 		return statusError(provider.Unavailable, resp, said, "the service has a fault of its own; the last good answer stands")
 	}
 	return statusError(provider.Implausible, resp, said, "check spec.url")
+}
+
+// forbiddenHint says what a credential lacks, where the server tells: GitHub names
+// the permissions that a call needs, and organizations that want single sign-on.
+func forbiddenHint(h http.Header) string {
+	if needs := oneLine(h.Get("X-Accepted-Github-Permissions")); needs != "" {
+		return "the credential needs the permission " + needs
+	}
+	if strings.HasPrefix(h.Get("X-Github-Sso"), "required") {
+		return "authorize the token for the organization's single sign-on"
+	}
+	return "the credential lacks a permission, or its use here is not allowed"
 }
 
 func statusError(reason provider.Reason, resp *http.Response, said, hint string) error {
