@@ -39,15 +39,11 @@ func (v *view) patternsAbove(folder string) ([]gitignore.Pattern, error) {
 	if folder == "" {
 		return nil, nil
 	}
-	above := path.Dir(folder)
-	if above == "." {
-		above = ""
-	}
-	patterns, err := v.patternsAbove(above)
+	patterns, err := v.patternsAbove(parent(folder))
 	if err != nil {
 		return nil, err
 	}
-	return v.patterns(above, patterns)
+	return v.patterns(parent(folder), patterns)
 }
 
 // patterns adds those of a folder's own ignore file. Later ones override earlier ones.

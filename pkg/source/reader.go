@@ -50,7 +50,8 @@ func (e *PathError) Suggestion() string {
 
 // A Reader reads definitions from trees of one repository, and keeps what it has
 // parsed: after a commit, only files that changed are parsed again. The zero
-// value is ready for use, by one goroutine at a time.
+// value is ready for use, by one goroutine at a time. Kustomize keeps its schemas
+// in globals, so no two Readers of one process should read at the same time.
 //
 // Objects are shared between reads, so they must not be changed.
 type Reader struct {

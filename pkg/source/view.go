@@ -84,9 +84,7 @@ func (v *view) lookup(p string) (string, Entry, error) {
 		case name == ".." && at == "":
 			return "", Entry{}, errOutside
 		case name == "..":
-			if at = path.Dir(at); at == "." {
-				at = ""
-			}
+			at, here = parent(at), Entry{Kind: Folder, Name: path.Base(parent(at))}
 			continue
 		}
 		entry, err := v.entry(at, name)
@@ -110,6 +108,14 @@ func (v *view) lookup(p string) (string, Entry, error) {
 		rest = append(strings.Split(string(target), "/"), rest...)
 	}
 	return at, here, nil
+}
+
+// parent is the folder above a folder.
+func parent(folder string) string {
+	if up := path.Dir(folder); up != "." {
+		return up
+	}
+	return ""
 }
 
 func (v *view) entry(folder, name string) (Entry, error) {
