@@ -33,13 +33,16 @@ func (m *Mirror) push(ctx context.Context, p *proposal, pack []byte) (verdict, e
 			return nil
 		}
 		var err error
-		v, err = m.send(c, p, pack)
+		v, err = c.send(&packp.Command{
+			Name: plumbing.NewBranchReferenceName(m.cfg.Branch), Old: p.base.Hash(), New: p.head,
+		}, pack)
 		return err
 	})
 	return v, err
 }
 
-func (m *Mirror) send(c *conversation, p *proposal, pack []byte) (verdict, error) {
+// send asks for one reference to move. The pack is nil when it is to be deleted.
+func (c *conversation) send(cmd *packp.Command, pack []byte) (verdict, error) {
 	req := packp.NewReferenceUpdateRequest()
 	for _, name := range []capability.Capability{capability.ReportStatus, capability.Sideband64k, capability.Atomic, capability.Quiet} {
 		if c.refs.Capabilities.Supports(name) {
@@ -49,10 +52,10 @@ func (m *Mirror) send(c *conversation, p *proposal, pack []byte) (verdict, error
 	if c.refs.Capabilities.Supports(capability.Agent) {
 		mustSet(req.Capabilities, capability.Agent, c.agent)
 	}
-	req.Commands = []*packp.Command{{
-		Name: plumbing.NewBranchReferenceName(m.cfg.Branch), Old: p.base.Hash(), New: p.head,
-	}}
-	req.Packfile = io.NopCloser(bytes.NewReader(pack))
+	req.Commands = []*packp.Command{cmd}
+	if pack != nil {
+		req.Packfile = io.NopCloser(bytes.NewReader(pack))
+	}
 	answer, err := c.exchange(req.Encode)
 	if err != nil {
 		return verdict{}, err
