@@ -24,6 +24,7 @@ type LayoutParams struct {
 	Read func(api.Input) api.Input
 	// Keep names sets whose folders stay as they are committed, whatever was
 	// rendered for them, with the reason: a removal that is held back, a hand edit.
+	// "shared" stands for the objects of no single set.
 	Keep map[string]string
 	// Refused are manifests that must not be made, by file name, with the reason:
 	// another ResourceSet owns the object ([FindConflicts]). Their sets fail.
@@ -285,8 +286,13 @@ func (l *layout) place() {
 // keepShared adds the shared files that nobody produced now, but that a kept set
 // produced earlier.
 func (l *layout) keepShared() {
+	held := l.sharedHeld()
 	for file, old := range l.Previous.Shared {
 		if _, produced := l.shared[file]; produced {
+			continue
+		}
+		if held {
+			l.shared[file] = old
 			continue
 		}
 		if len(l.keptProducers(old)) > 0 {
@@ -317,6 +323,9 @@ func (l *layout) keptContent(p *placed) (SharedFile, bool) {
 	if p.owner >= 0 || !ok {
 		return SharedFile{}, false
 	}
+	if l.sharedHeld() {
+		return old, true
+	}
 	first := ""
 	if len(old.Sets) > 0 {
 		first = old.Sets[0]
@@ -324,4 +333,10 @@ func (l *layout) keptContent(p *placed) (SharedFile, bool) {
 		first = l.Previous.Sets[0].Name
 	}
 	return old, l.kept[first]
+}
+
+// sharedHeld says that the folder "shared" stays as it is committed.
+func (l *layout) sharedHeld() bool {
+	_, held := l.Keep[sharedDir]
+	return held
 }

@@ -88,6 +88,9 @@ func (l *layout) collect() {
 			continue
 		}
 		old, kept := l.keptContent(p)
+		if !kept && l.sharedHeld() {
+			continue // it would be new there
+		}
 		file := SharedFile{Blob: old.Blob}
 		if !kept {
 			file.Blob = p.blob
