@@ -87,8 +87,11 @@ type Target struct {
 	Auth   Auth     `yaml:"auth"`
 	Mode   string   `yaml:"mode"`
 	Labels []string `yaml:"labels"` // put on pull requests
-	Commit Commit   `yaml:"commit"`
-	Flux   *Flux    `yaml:"flux"` // nil when not set
+
+	PullRequest PullRequest `yaml:"pullRequest"`
+
+	Commit Commit `yaml:"commit"`
+	Flux   *Flux  `yaml:"flux"` // nil when not set
 }
 
 // Commit says how commits look.
@@ -199,7 +202,8 @@ func Default() *Config {
 	return &Config{
 		Source: Source{Branch: "main", Path: ".", Interval: time.Minute},
 		Target: Target{
-			Mode: ModePush,
+			Mode:        ModePush,
+			PullRequest: PullRequest{Per: PerResourceSet},
 			Commit: Commit{
 				Author: Author{Name: "renderer", Email: "renderer@localhost"},
 				Per:    PerResourceSet,

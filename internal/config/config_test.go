@@ -194,7 +194,7 @@ func TestUnsupportedWarns(t *testing.T) {
 		}
 		paths = append(paths, w.Path)
 	}
-	for _, want := range []string{"target.flux", "events", "target.mode"} {
+	for _, want := range []string{"target.flux", "drift"} {
 		if !strings.Contains(strings.Join(paths, " "), want) {
 			t.Errorf("no warning of %s, only of %v", want, paths)
 		}

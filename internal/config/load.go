@@ -167,6 +167,7 @@ func (c *Config) secretUses() []secretUse {
 		{"source.auth.secret", c.Source.Auth.Secret},
 		{"source.verify.secret", c.Source.Verify.Secret},
 		{"target.auth.secret", c.Target.Auth.Secret},
+		{"target.pullRequest.secret", c.Target.PullRequest.Secret},
 		{"target.commit.signing.secret", c.Target.Commit.Signing.Secret},
 	} {
 		if !u.ref.IsZero() && c.isSet(u.path) {

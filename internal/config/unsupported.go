@@ -12,8 +12,6 @@ func (c *Config) Unsupported() []*Fault {
 		what  string
 	}{
 		{c.Target.Flux != nil, "target.flux", "no Flux Kustomizations are written"},
-		{c.Target.Mode == ModePullRequest, "target.mode", "commits are pushed to the branch itself"},
-		{len(c.Target.Labels) > 0, "target.labels", "there are no pull requests to label"},
 		{c.isSet("drift"), "drift", "hand edits are neither held nor restored"},
 		{len(c.Events) > 0, "events", "no events are sent"},
 		{c.Secrets.Kubernetes, "secrets.kubernetes", "secrets are read from a directory only"},

@@ -87,15 +87,7 @@ func (v *validator) target() {
 	v.inheritAuth()
 	v.targetPath()
 	v.oneOf("target.mode", t.Mode, ModePush, ModePullRequest)
-	if len(t.Labels) > 0 && t.Mode == ModePush {
-		v.warn("target.labels", "set target.mode to pull-request, or remove the labels",
-			"labels are put on pull requests, and target.mode is push")
-	}
-	for i, label := range t.Labels {
-		if strings.TrimSpace(label) == "" {
-			v.fault(fmt.Sprintf("target.labels[%d]", i), "", "is empty")
-		}
-	}
+	v.pullRequest()
 }
 
 // inheritAuth takes source's credentials for the target, unless that would hand
