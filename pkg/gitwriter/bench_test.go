@@ -3,13 +3,10 @@
 package gitwriter
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -216,39 +213,18 @@ func benchFile(n int, name string, lines int) string {
 func newLargeRepo(b *testing.B, files int) *gittest.Repo {
 	b.Helper()
 	repo := gittest.NewRepo(b)
-	cmd := exec.Command("git", "fast-import", "--quiet")
-	cmd.Dir, cmd.Env = repo.Dir, gittest.Env()
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	w := bufio.NewWriter(in)
-	fmt.Fprint(w, "commit refs/heads/main\ncommitter x <x@example.com> 1700000000 +0000\ndata 5\nbase\n\n")
+	c := Commit{Message: "base", Author: benchAuthor, Write: make(map[string][]byte, files)}
 	for folder := range files / filesPerFolder {
 		dir := fmt.Sprintf("generated/ns-%d/rset-%d", folder/100, folder%100)
-		importFile(w, dir+"/kustomization.yaml", benchFile(folder, "kustomization", 200))
-		importFile(w, dir+"/inputs.lock", benchFile(folder, "inputs", 400))
+		c.Write[dir+"/kustomization.yaml"] = []byte(benchFile(folder, "kustomization", 200))
+		c.Write[dir+"/inputs.lock"] = []byte(benchFile(folder, "inputs", 400))
 		for set := range setsPerFolder {
-			importFile(w, fmt.Sprintf("%s/set-%d/release.yaml", dir, set), benchFile(folder*1000+set, "release.yaml", 12))
-			importFile(w, fmt.Sprintf("%s/set-%d/source.yaml", dir, set), benchFile(folder*1000+set, "source.yaml", 12))
+			c.Write[fmt.Sprintf("%s/set-%d/release.yaml", dir, set)] = []byte(benchFile(folder*1000+set, "release.yaml", 12))
+			c.Write[fmt.Sprintf("%s/set-%d/source.yaml", dir, set)] = []byte(benchFile(folder*1000+set, "source.yaml", 12))
 		}
 	}
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	in.Close()
-	if err := cmd.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	mustUpdate(b, benchMirror(b, repo.URL()), c)
 	return repo
-}
-
-func importFile(w io.Writer, path, content string) {
-	fmt.Fprintf(w, "M 644 inline %s\ndata %d\n%s\n", path, len(content), content)
 }
 
 type workTree struct{ dir string }

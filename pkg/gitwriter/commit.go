@@ -21,6 +21,7 @@ type Commit struct {
 	Committer Signature         // the author if empty
 	Write     map[string][]byte // content by slash path
 	Delete    []string          // slash paths of files; removed before Write is applied
+	Empty     bool              // made even if it changes nothing: the message is what matters
 }
 
 // A Signature names a person or program in a commit.
@@ -55,7 +56,7 @@ func (m *Mirror) propose(ctx context.Context, base *Snapshot, specs []Commit) (*
 		if err != nil {
 			return nil, err
 		}
-		if changed == tree {
+		if changed == tree && !specs[i].Empty {
 			continue
 		}
 		data, err := m.encodeCommit(ctx, &specs[i], changed, p.head)

@@ -343,6 +343,7 @@ func TestSHA256RepositoryIsAClearError(t *testing.T) {
 	if out, err := gittest.Try(dir, "init", "--bare", "--object-format=sha256", "."); err != nil {
 		t.Skipf("this git makes no SHA-256 repositories: %s", out)
 	}
+	gittest.Run(t, dir, "config", "http.receivepack", "true")
 	for _, url := range []string{"file://" + dir, gittest.HTTPServer(t, filepath.Dir(dir), "", "") + "/sha256.git"} {
 		// Of an empty repository some versions of git say it only when asked to push.
 		_, err := open(t, gitwriter.Config{URL: url}).Update(t.Context(), commits(write("x", map[string]string{"a": "1"})))

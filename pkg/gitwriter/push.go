@@ -104,7 +104,7 @@ func (c *conversation) readVerdict(req *packp.ReferenceUpdateRequest, answer io.
 // else. The branch may still look unmoved then.
 func (v verdict) isContention() bool {
 	text := strings.ToLower(v.text)
-	for _, phrase := range []string{"cannot lock ref", "failed to lock", "failed to update ref", "unable to create",
+	for _, phrase := range []string{"cannot lock ref", "failed to lock", "failed to update ref", ".lock': file exists",
 		"non-fast-forward", "fetch first", "stale info", "incorrect old value", "reference already exists", "but expected"} {
 		if strings.Contains(text, phrase) {
 			return true

@@ -17,6 +17,9 @@ const (
 	// lost, at most maxRaceDelay. Short waits keep the one who waited longest in the game.
 	raceDelay    = 20 * time.Millisecond
 	maxRaceDelay = 400 * time.Millisecond
+	// maxContention is the attempt from which a branch that others seem to hold, and that
+	// does not move, counts as refused.
+	maxContention = 25
 )
 
 // Result says what an Update did.
@@ -110,7 +113,7 @@ func (m *Mirror) try(ctx context.Context, p *proposal, attempt int, result *Resu
 	if v.moved {
 		return false, nil, nil
 	}
-	return m.settle(ctx, p, pack, v, pushErr)
+	return m.settle(ctx, p, pack, v, pushErr, attempt)
 }
 
 // pause keeps writers that lost to each other from meeting again at the same instant.
@@ -127,7 +130,7 @@ func pause(ctx context.Context, attempt int) error {
 }
 
 // settle finds out by asking the server what became of a push.
-func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict, pushErr error) (landed bool, next *Snapshot, err error) {
+func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict, pushErr error, attempt int) (landed bool, next *Snapshot, err error) {
 	head, readErr := m.sync(ctx, func(head plumbing.Hash) bool {
 		if head == p.head || v.accepted {
 			m.keep(ctx, p, pack)
@@ -151,7 +154,7 @@ func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict
 		return false, &Snapshot{}, nil
 	case head != p.base.Hash():
 		return false, m.snapshot, nil
-	case v.isContention():
+	case v.isContention() && attempt < maxContention: // somebody is about to move it
 		return false, nil, nil
 	case pushErr != nil:
 		return false, nil, pushErr
