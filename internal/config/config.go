@@ -229,8 +229,12 @@ const defaultFluxInterval = 10 * time.Minute
 // SameTree reports that definitions and manifests share a branch of one
 // repository, so that the target path must not be read as definitions.
 func (c *Config) SameTree() bool {
-	return sameRepository(c.Source.URL, c.Target.URL) && c.Source.Branch == c.Target.Branch
+	return c.SameRepository() && c.Source.Branch == c.Target.Branch
 }
+
+// SameRepository reports that definitions and manifests are in one repository, on
+// whatever branches.
+func (c *Config) SameRepository() bool { return sameRepository(c.Source.URL, c.Target.URL) }
 
 // isSet reports that the file itself sets the field at path.
 func (c *Config) isSet(path string) bool { return c.lines[path] > 0 }

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"resourceset.example/renderer/pkg/expand"
+)
+
+// given is a ResourceSet's folder that cannot be rendered again: all that can be
+// said of it is whether its files are those that its own record lists.
+type given struct {
+	before, after *expand.Lock // nil where there is none, or none that can be read
+	unread        bool         // the record itself cannot be read
+}
+
+// rendered judges a commit of ours: what it claims is rendered again, and then the
+// commit must have changed exactly that.
+func (e *examination) rendered(ctx context.Context) error {
+	e.expected, e.free = map[string]string{}, map[string]*given{}
+	parent, err := e.parent(e.commit)
+	if err != nil {
+		return err
+	}
+	if parent != nil {
+		e.parentTree = parent.tree
+	}
+	defs, err := e.definitionsAt(ctx, e.said.source())
+	if err != nil {
+		return err
+	}
+	var added, removed []string
+	for i := range e.said.sets {
+		set := &e.said.sets[i]
+		e.proof.ResourceSets = append(e.proof.ResourceSets, set.resourceSet)
+		if !isResourceSet(set.resourceSet) {
+			e.altered("", fmt.Sprintf("the trailer ResourceSet: %s names none", set.resourceSet))
+			continue
+		}
+		before, after, err := e.locks(set.resourceSet)
+		if err != nil {
+			return err
+		}
+		switch {
+		case before == nil && after == nil:
+			e.altered("", fmt.Sprintf("claims to render ResourceSet %s, which has no %s", set.resourceSet, lockName))
+			continue
+		case before == nil:
+			added = append(added, set.resourceSet)
+		case after == nil:
+			removed = append(removed, set.resourceSet)
+		}
+		if err := e.resourceSet(ctx, defs, set, before, after); err != nil {
+			return err
+		}
+	}
+	if len(added)+len(removed) > 0 {
+		if err := e.expectRoot(added, removed); err != nil {
+			return err
+		}
+	}
+	return e.compare()
+}
+
+func isResourceSet(name string) bool {
+	namespace, rest := path.Split(name)
+	return rest != "" && len(namespace) > 1 && path.Clean(name) == name && path.Dir(path.Dir(name)) == "." && namespace != "../"
+}
+
+// locks are the records of a folder in the parent and in the commit.
+func (e *examination) locks(dir string) (before, after *lockFile, err error) {
+	for i, tree := range []plumbing.Hash{e.before, e.after} {
+		folder, err := e.folder(tree, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		file, err := e.lock(folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i == 0 {
+			before = file
+		} else {
+			after = file
+		}
+	}
+	return before, after, nil
+}
+
+// resourceSet adds what one ResourceSet's folder must have become.
+func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *setClaim, before, after *lockFile) error {
+	folder := path.Join(e.Target, set.resourceSet)
+	g := &given{}
+	e.free[folder] = g // until it turns out that it can be rendered
+	var old *expand.Lock
+	if before != nil {
+		old = before.lock
+		if before.err != nil {
+			g.unread = true
+			e.unknown(path.Join(folder, lockName), "the parent's record cannot be read: "+before.err.Error())
+			return nil
+		}
+	}
+	g.before = old
+	if after == nil {
+		return e.removal(defs, set, folder, old)
+	}
+	if after.err != nil {
+		g.unread = true
+		var newer *expand.NewerLockError
+		if errors.As(after.err, &newer) {
+			e.unknown(path.Join(folder, lockName), after.err.Error())
+		} else {
+			e.altered(path.Join(folder, lockName), after.err.Error())
+		}
+		return nil
+	}
+	g.after = after.lock
+	if digest := after.lock.InputsDigest(); set.digest != digest {
+		e.altered(path.Join(folder, lockName), fmt.Sprintf("does not have the message's Inputs-Digest: it is %s", digest))
+	}
+	e.claimed(set, old, after.lock)
+	if err := e.listed(folder, after.lock); err != nil {
+		return err
+	}
+	if err := e.keptSets(ctx, set.resourceSet, old, after.lock); err != nil {
+		return err
+	}
+	out, err := e.renderAgain(ctx, defs, set.resourceSet, old, after.lock)
+	var doubt *doubt
+	if errors.As(err, &doubt) {
+		e.proof.Findings = append(e.proof.Findings, Finding{Status: doubt.status, File: doubt.file(folder), Reason: doubt.Error()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	delete(e.free, folder)
+	for file, data := range out.Write {
+		e.expected[path.Join(folder, file)] = expand.BlobHash(data)
+	}
+	for _, file := range out.Delete {
+		e.expected[path.Join(folder, file)] = ""
+	}
+	return nil
+}
+
+// removal: everything that the record lists is gone, because no ResourceSet of
+// that name is defined.
+func (e *examination) removal(defs *definitions, set *setClaim, folder string, old *expand.Lock) error {
+	switch {
+	case defs.err != nil:
+		e.unknown("", defs.err.Error())
+	case defs.find(set.resourceSet) != nil:
+		e.altered(folder, fmt.Sprintf("was removed although ResourceSet %s is defined at %s", set.resourceSet, e.said.revision))
+	case len(defs.Faults) > 0:
+		e.altered(folder, fmt.Sprintf("was removed although not every definition could be read at %s: %v", e.said.revision, defs.Faults[0]))
+	}
+	delete(e.free, folder)
+	for file := range old.Files() {
+		e.expected[path.Join(folder, file)] = ""
+	}
+	e.expected[path.Join(folder, lockName)] = ""
+	return nil
+}
+
+// listed checks that every file that the record lists has the content that it says.
+func (e *examination) listed(folder string, lock *expand.Lock) error {
+	files := lock.Files()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		name := path.Join(folder, file)
+		have, err := e.at(e.tree, name)
+		if err != nil {
+			return err
+		}
+		if have.hash.String() == files[file] && have.mode == modeFile {
+			continue
+		}
+		reason := "is not what " + lockName + " lists"
+		if have.none() {
+			reason = "is missing, although " + lockName + " lists it"
+		}
+		was, err := e.at(e.parentTree, name)
+		if err != nil {
+			return err
+		}
+		if e.parentTree.IsZero() || was != have {
+			e.altered(name, reason)
+			continue
+		}
+		if err := e.leftAltered(name, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftAltered reports a file that the commit left as somebody had made it before.
+func (e *examination) leftAltered(name, reason string) error {
+	c, err := e.lastChange(e.commit, name)
+	if err != nil {
+		return err
+	}
+	e.altered(name, reason+", since an earlier commit")
+	last := &e.proof.Findings[len(e.proof.Findings)-1]
+	if c != nil {
+		last.Commit, last.By = c.hash.String(), c.by()
+	}
+	return nil
+}
+
+// lastChange is the commit before c that made a path what it is.
+func (r *Repository) lastChange(c *commit, name string) (*commit, error) {
+	want, err := r.at(c.tree, name)
+	if err != nil {
+		return nil, err
+	}
+	for len(c.parents) > 0 {
+		next := (*commit)(nil)
+		for _, hash := range c.parents {
+			parent, err := r.commit(hash)
+			if err != nil {
+				return nil, err
+			}
+			have, err := r.at(parent.tree, name)
+			if err != nil {
+				return nil, err
+			}
+			if have == want {
+				next = parent
+				break
+			}
+		}
+		if next == nil {
+			return c, nil
+		}
+		c = next
+	}
+	return c, nil
+}
+
+// keptSets checks the sets whose files are those of an earlier rendering: nothing
+// of them may differ from the parent commit, and that must be proved there.
+func (e *examination) keptSets(ctx context.Context, dir string, old, lock *expand.Lock) error {
+	kept := ""
+	for i := range lock.Sets {
+		set := &lock.Sets[i]
+		if !set.Kept {
+			continue
+		}
+		kept = set.Name
+		if old == nil || old.Set(set.Name) == nil || !sameRecord(old.Set(set.Name), set) {
+			e.altered(path.Join(e.Target, dir, lockName), fmt.Sprintf("says that set %s is kept, but it differs from the parent commit's", set.Name))
+			return nil
+		}
+	}
+	if kept == "" {
+		return nil
+	}
+	parent, err := e.parent(e.commit)
+	if err != nil || parent == nil {
+		return err
+	}
+	last, err := e.lastChange(parent, path.Join(e.Target, dir))
+	if err != nil {
+		return err
+	}
+	t, err := e.Repository.touch(last, e.Target)
+	if err != nil || t == nil {
+		return err
+	}
+	proof, err := e.prove(ctx, t)
+	if err != nil {
+		return err
+	}
+	if proof.Status != Proved {
+		e.unknown(path.Join(e.Target, dir, kept), fmt.Sprintf("is kept from commit %s, which is %s", proof.Commit[:12], proof.Status))
+	}
+	return nil
+}
+
+// claimed compares the message's lists of input sets with what the records say. A
+// commit that was taken out of the history shows here: the next one changes more
+// than it claims.
+func (e *examination) claimed(set *setClaim, old, lock *expand.Lock) {
+	if old == nil {
+		old = &expand.Lock{}
+	}
+	var added, updated, removed []string
+	for i := range lock.Sets {
+		now := &lock.Sets[i]
+		switch was := old.Set(now.Name); {
+		case was == nil:
+			added = append(added, now.Name)
+		case !now.Kept && !maps.Equal(was.Files, now.Files):
+			updated = append(updated, now.Name)
+		}
+	}
+	for i := range old.Sets {
+		if name := old.Sets[i].Name; lock.Set(name) == nil {
+			removed = append(removed, name)
+		}
+	}
+	for _, list := range []struct {
+		key  string
+		said inputList
+		is   []string
+	}{{"Input-Added", set.added, added}, {"Input-Updated", set.updated, updated}, {"Input-Removed", set.removed, removed}} {
+		is := list.is
+		if list.said.cut {
+			is = is[:min(len(is), len(list.said.names))]
+		}
+		if !slices.Equal(list.said.names, is) {
+			e.altered("", fmt.Sprintf("the message says %s: %s, but it is %s", list.key, enumerate(list.said.names), enumerate(is)))
+		}
+	}
+}
+
+func enumerate(names []string) string {
+	const shown = 5
+	if len(names) == 0 {
+		return "none"
+	}
+	text := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
