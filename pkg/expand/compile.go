@@ -47,6 +47,7 @@ type part struct {
 	documents bool
 	// flow says that the text may hold lists or maps in flow style around placeholders.
 	flow bool
+	form *form // a faster way to the same objects, or nil
 	// mutates says that the template calls a function that changes its argument.
 	mutates bool
 	// static are the identities that the template writes without any placeholder.

@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml reads with
-
-	"resourceset.example/renderer/pkg/api"
 )
 
 // decodeDocuments reads a stream of YAML documents as JSON values, with the rules
@@ -48,7 +45,8 @@ func yamlMessage(err error) string {
 	return strings.TrimSpace(msg)
 }
 
-// jsonValue turns what the YAML reader gives into JSON values.
+// jsonValue turns what the YAML reader gives, or JSON values whose numbers are
+// floats only, into JSON values.
 func jsonValue(raw any) (any, error) {
 	switch v := raw.(type) {
 	case nil, bool:
@@ -64,14 +62,23 @@ func jsonValue(raw any) (any, error) {
 	case float64:
 		return jsonNumber(v)
 	case []any:
+		out := make([]any, len(v))
 		for i := range v {
-			value, err := jsonValue(v[i])
-			if err != nil {
+			var err error
+			if out[i], err = jsonValue(v[i]); err != nil {
 				return nil, err
 			}
-			v[i] = value
 		}
-		return v, nil
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			var err error
+			if out[key], err = jsonValue(item); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
 	case map[any]any:
 		out := make(map[string]any, len(v))
 		for k, item := range v {
@@ -133,28 +140,4 @@ func validText(text string) string {
 		return text
 	}
 	return string([]rune(text))
-}
-
-// DecodeInputs reads a list of input sets, as YAML or JSON, with the rules that
-// hold for spec.inputs.
-func DecodeInputs(data []byte) ([]api.Input, error) {
-	docs, err := decodeDocuments(data)
-	if err != nil {
-		return nil, err
-	}
-	docs = slices.DeleteFunc(docs, func(doc any) bool { return doc == nil })
-	if len(docs) == 0 {
-		return nil, nil
-	}
-	list, ok := docs[0].([]any)
-	if !ok || len(docs) > 1 {
-		return nil, fmt.Errorf("holds %s, not one list of input sets", describe(docs[0]))
-	}
-	inputs := make([]api.Input, len(list))
-	for i := range list {
-		if inputs[i], ok = list[i].(map[string]any); !ok {
-			return nil, fmt.Errorf("inputs[%d] is %s, not a map", i, describe(list[i]))
-		}
-	}
-	return inputs, nil
 }

@@ -144,13 +144,10 @@ func writeText(text []byte, s string, column int) ([]byte, bool) {
 	if s == "" {
 		return append(text, '"', '"'), true
 	}
-	blanks := false
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return text, false
-		}
-		blanks = blanks || s[i] == ' '
+	if !isPrintable(s) {
+		return text, false
 	}
+	blanks := strings.Contains(s, " ")
 	if blanks && column+len(s) > yamlWidth-yamlIndent {
 		return text, false
 	}
@@ -171,6 +168,16 @@ func writeText(text []byte, s string, column int) ([]byte, bool) {
 		text = append(text, s[i])
 	}
 	return append(text, '\''), true
+}
+
+// isPrintable says that a text is one line of printable ASCII.
+func isPrintable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // isPlainText says that a printable ASCII text needs no quotes for its characters.

@@ -24,6 +24,8 @@ type worker struct {
 	opts     Options
 	parts    []*part
 	tmpls    []*template.Template
+	holes    [][]*template.Template // by part and hole, see form
+	values   []string               // of the holes of the current part
 	set      *Set
 	inputs   api.Input // those of set, or a copy that templates may change
 	steps    int
@@ -42,6 +44,7 @@ func (p *Program) newWorker(ctx context.Context, parts ...*part) *worker {
 		// Clone fails only for templates that have been executed as HTML.
 		clone := template.Must(part.tmpl.Clone())
 		w.tmpls = append(w.tmpls, clone.Funcs(funcs))
+		w.holes = append(w.holes, part.form.clones(funcs))
 	}
 	return w
 }
@@ -115,6 +118,12 @@ func (w *worker) run(n int) ([]byte, error) {
 
 func (w *worker) renderPart(n int) ([]Object, error) {
 	part := w.parts[n]
+	if part.form != nil {
+		if content, ok := w.fill(n); ok {
+			// Every value went into the place of one text: there is nothing to judge.
+			return part.objectsIn([]any{content})
+		}
+	}
 	text, err := w.execute(n)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ func (p *Program) parse(part *part, funcs template.FuncMap) error {
 			return p.errorIn(part, 0, err.Error(), "")
 		}
 	}
+	part.form = newForm(part, funcs)
 	if part.tmpl.Tree == nil { // nothing but definitions, or nothing at all
 		part.tmpl.Tree = &parse.Tree{Name: part.path, Root: &parse.ListNode{NodeType: parse.NodeList}}
 	}
