@@ -77,11 +77,7 @@ func build(ctx context.Context, flags buildFlags, stdin io.Reader, stdout, stder
 		}
 		return &exitError{code: exitFault, err: err}
 	}
-	text, err := expand.EncodeStream(objects)
-	if err == nil {
-		_, err = text.WriteTo(stdout)
-	}
-	if err != nil {
+	if err := expand.EncodeStream(stdout, objects); err != nil {
 		return &exitError{code: exitFault, err: err}
 	}
 	return nil

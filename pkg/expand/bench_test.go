@@ -5,6 +5,7 @@ package expand
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 
 	"resourceset.example/renderer/pkg/api"
@@ -96,7 +97,7 @@ func BenchmarkBuild(b *testing.B) {
 				if len(r.Objects) != 2000 {
 					b.Fatalf("%d objects, failed: %v", len(r.Objects), r.Failed)
 				}
-				if _, err := EncodeStream(r.Objects); err != nil {
+				if err := EncodeStream(io.Discard, r.Objects); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -3,8 +3,9 @@
 package expand
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 
@@ -26,8 +27,9 @@ func Encode(value any) ([]byte, error) {
 const encodeChunk = 256
 
 // EncodeStream writes objects as a stream of YAML documents, with a line
-// "# step: NAME" before those of each step.
-func EncodeStream(objects []Object) (*bytes.Buffer, error) {
+// "# step: NAME" before those of each step. When one of them cannot be encoded,
+// nothing is written.
+func EncodeStream(stream io.Writer, objects []Object) error {
 	texts := make([][]byte, (len(objects)+encodeChunk-1)/encodeChunk)
 	errs := make([]error, len(texts))
 	var wg sync.WaitGroup
@@ -41,14 +43,15 @@ func EncodeStream(objects []Object) (*bytes.Buffer, error) {
 		})
 	}
 	wg.Wait()
-	var stream bytes.Buffer
-	for n := range texts {
-		if errs[n] != nil {
-			return nil, errs[n]
-		}
-		stream.Write(texts[n])
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	return &stream, nil
+	for _, text := range texts {
+		if _, err := stream.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // encodeRange writes the objects from start to before end.

@@ -94,7 +94,13 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 		}
 	}
 	r.Warnings = p.doubts(sets, results)
-	merge := newMerge(p, sets, withSets)
+	total := 0
+	for i := range results {
+		for _, objects := range results[i].objects {
+			total += len(objects)
+		}
+	}
+	merge := newMerge(p, sets, withSets, total)
 	for n, part := range p.parts {
 		for i := range results {
 			if failed[i] != nil {
@@ -177,8 +183,9 @@ type merge struct {
 	err      error
 }
 
-func newMerge(p *Program, sets []Set, withSets bool) *merge {
-	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int)}
+func newMerge(p *Program, sets []Set, withSets bool, total int) *merge {
+	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int, total),
+		objects: make([]Object, 0, total), parts: make([]*part, 0, total)}
 }
 
 func (m *merge) add(part *part, set int, object Object) {

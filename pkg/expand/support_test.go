@@ -55,12 +55,10 @@ func render(t testing.TB, spec string, opts Options, inputs ...api.Input) *Rende
 // text is a rendering as one text: objects, failures and warnings.
 func text(t testing.TB, r *Rendering) string {
 	t.Helper()
-	stream, err := EncodeStream(r.Objects)
-	if err != nil {
+	var b strings.Builder
+	if err := EncodeStream(&b, r.Objects); err != nil {
 		t.Fatal(err)
 	}
-	var b strings.Builder
-	b.WriteString(stream.String())
 	for _, failed := range r.Failed {
 		fmt.Fprintf(&b, "failed: set %d\n%s", failed.Set, errorText(failed.Err))
 	}
