@@ -3,16 +3,55 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// TestMain lets scripts run the test binary as renderer.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"renderer": main,
 	})
+}
+
+// tests are all tests, with a folder for the program that some of them build.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	dir, err := os.MkdirTemp("", "renderer-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	buildProgram = sync.OnceValues(func() (string, error) {
+		file := filepath.Join(dir, "renderer")
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", file, ".").CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("go build: %w\n%s", err, out)
+		}
+		return file, nil
+	})
+	return t.M.Run()
+}
+
+var buildProgram func() (string, error)
+
+// program is the built program, as users have it: without the race detector, so
+// that what is measured is what they get.
+func program(t testing.TB) string {
+	t.Helper()
+	file, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // TestScripts runs the command line stories in testdata, one file each.

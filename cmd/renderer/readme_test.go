@@ -33,15 +33,10 @@ func TestReadme(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "renderer"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", strings.Join(script, "\n"))
 	cmd.Dir = filepath.Join(dir)
 	cmd.Env = append(os.Environ(),
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1",
+		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=reader", "GIT_AUTHOR_EMAIL=reader@example.com",
 		"GIT_COMMITTER_NAME=reader", "GIT_COMMITTER_EMAIL=reader@example.com")
 	out, err := cmd.CombinedOutput()

@@ -31,8 +31,7 @@ const (
 
 // A fleet is what a user of renderer has: a Git repository with definitions, a
 // folder of secrets, a configuration file, and a network. The program runs as a
-// process of its own (TestMain puts it into PATH), so that signals, environment
-// and exit codes are the real ones.
+// process of its own, so that signals, environment and exit codes are the real ones.
 //
 // When the test ends, nothing that it printed and nothing in the repository may
 // hold a secret.
@@ -43,6 +42,7 @@ type fleet struct {
 	internet *internet
 	public   *forgetest.CA // whom the machine trusts
 
+	program string
 	url     string            // of the repository; that of repo if empty
 	auth    string            // secret for it, if any
 	extra   string            // more lines of the configuration
@@ -60,7 +60,7 @@ func newFleet(t testing.TB) *fleet {
 		t.Fatal(err)
 	}
 	f := &fleet{t: t, dir: t.TempDir(), repo: gittest.NewRepo(t), internet: newInternet(t), public: public,
-		log: "debug", secrets: map[string]string{}}
+		program: program(t), log: "debug", secrets: map[string]string{}}
 	for _, dir := range []string{"secrets", "state", "no-more-authorities"} {
 		if err := os.MkdirAll(f.path(dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ log: {level: %s, format: json}
 
 // command is the program with an environment of its own.
 func (f *fleet) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "renderer", args...)
+	cmd := exec.CommandContext(ctx, f.program, args...)
 	cmd.Dir = f.dir
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TMPDIR=" + os.TempDir(),

@@ -263,6 +263,7 @@ func TestRule09_StopInFetch(t *testing.T) {
 	openMany(repo)
 	f.once(0)
 	head := f.repo.Head("main")
+	f.program = "renderer" // the test binary (TestMain), so that the race detector looks at a service, too
 	github.Break(forgetest.Hang())
 	github.Forget()
 	repo.Close(9)
