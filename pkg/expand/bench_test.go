@@ -3,10 +3,14 @@
 package expand
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"testing"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
 
 	"resourceset.example/renderer/pkg/api"
 )
@@ -103,4 +107,46 @@ func BenchmarkBuild(b *testing.B) {
 			}
 		})
 	}
+	b.Run("naive", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if n := naive(b, rs, export.Inputs); n != 2000 {
+				b.Fatalf("%d objects", n)
+			}
+		}
+	})
+}
+
+// naive is the obvious program: for every input set, parse the template, execute it,
+// read the YAML, write the YAML.
+func naive(b *testing.B, rs *api.ResourceSet, inputs []api.Input) (objects int) {
+	for _, item := range rs.Spec.Resources {
+		for _, in := range inputs {
+			text, err := templateText(item)
+			if err != nil {
+				b.Fatal(err)
+			}
+			funcs := functions()
+			funcs["inputs"] = func() map[string]any { return in }
+			tmpl, err := template.New("").Delims(leftDelim, rightDelim).Option("missingkey=error").Funcs(funcs).Parse(string(text))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var buf bytes.Buffer
+			if err := tmpl.Execute(&buf, nil); err != nil {
+				b.Fatal(err)
+			}
+			docs, err := decodeDocuments(buf.Bytes())
+			if err != nil {
+				b.Fatal(err)
+			}
+			content := docs[0].(map[string]any)
+			decorate(rs, content)
+			if _, err := yaml.Marshal(content); err != nil {
+				b.Fatal(err)
+			}
+			objects++
+		}
+	}
+	return objects
 }

@@ -5,6 +5,7 @@ package expand
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestEncodeIsTheLibrarys(t *testing.T) {
 		t.Errorf("only %d values were written the fast way", fast)
 	}
 	for _, value := range []any{
-		nil, map[string]any{}, []any{}, map[string]any(nil), true, int64(1), 1.5, map[string]any{"a": 1.0, "b": 1e21, "c": 1e20, "d": 1e-7, "e": 0.1, "f": -2.75, "g": 1e19, "h": -0.0, "i": 123456789.125},
+		nil, map[string]any{}, []any{}, map[string]any(nil), true, int64(1), 1.5, map[string]any{"a": 1.0, "b": 1e21, "c": 1e20, "d": 1e-7, "e": 0.1, "f": -2.75, "g": 1e19, "h": math.Copysign(0, -1), "i": 123456789.125},
 		map[string]any{"a": int64(-1), "b": int64(1) << 62, "c": true, "d": nil, "e": []any{nil, true, []any{}, map[string]any{}}},
 		map[string]any{"a": 1, "b": uint64(1 << 63), "c": []string{"x"}},
 	} {

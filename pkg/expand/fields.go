@@ -77,25 +77,14 @@ func (f *Fields) add(path []string) {
 	f.all, f.children = true, nil
 }
 
-// fieldsOf are the input fields that a template reads, its definitions included.
+// inputPaths are the paths of the input fields that are read at node and below,
+// in the order of the text. An empty path is the inputs as a whole.
 //
 // Only a chain of names that starts at the function "inputs" is told apart:
 // inputs.soil.ph reads that one value, everything below included. Wherever
 // "inputs" stands alone (index, get, dig, range, toYaml, a variable) all of it is
 // read. What happens to a value afterwards does not matter, so this errs on the
 // side of reading more.
-func fieldsOf(trees map[string]*parse.Tree) *Fields {
-	fields := &Fields{}
-	for _, name := range slices.Sorted(maps.Keys(trees)) {
-		for _, path := range inputPaths(trees[name].Root) {
-			fields.add(path)
-		}
-	}
-	return fields
-}
-
-// inputPaths are the paths of the input fields that are read at node and below,
-// in the order of the text. An empty path is the inputs as a whole.
 func inputPaths(node parse.Node) [][]string {
 	var paths [][]string
 	chained := make(map[parse.Node]bool)

@@ -276,7 +276,7 @@ func (p *Program) directories(sets []Set) error {
 	if p.directory == nil {
 		return nil
 	}
-	w := p.newWorker(context.Background(), p.directory)
+	w := p.newWorker(context.Background(), p.directory) // short of loops that maxSteps ends soon enough
 	var errs []error
 	for i := range sets {
 		w.start(&sets[i])
