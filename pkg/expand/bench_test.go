@@ -86,7 +86,7 @@ func BenchmarkBuild(b *testing.B) {
 		name  string
 		guard StructureGuard
 	}{{"off", StructureOff}, {"enforce", StructureEnforce}} {
-		b.Run("guard="+bench.name, func(b *testing.B) {
+		b.Run("ours/guard="+bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p, err := Compile(rs)
