@@ -32,6 +32,9 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 		c := gitwriter.Commit{Write: map[string][]byte{}}
 		folder := path.Join(r.cfg.Target.Path, pl.dir)
 		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger, SkipCI: r.cfg.Target.Commit.SkipCI}
+		if pl.restores != "" {
+			m.Trigger, m.Undoes = TriggerDrift, pl.restores
+		}
 		if pl.removed {
 			pl.lock, pl.lockHash = nil, plumbing.ZeroHash
 			for _, file := range slices.Sorted(maps.Keys(pl.previous.lock.Files())) {

@@ -38,6 +38,7 @@ type providerState struct {
 	version  uint64 // grows whenever exported becomes another one
 
 	asked    time.Time // when the last fetch began
+	missed   time.Time // the last slot that passed without a fetch
 	listedAt time.Time // when the fetch began that exported is from
 	failures int       // in a row
 	err      error
@@ -94,7 +95,7 @@ func (r *Reconciler) decide(p *providerState) schedule.Decision {
 	if p.plan == nil {
 		return schedule.Decision{} // its schedule is wrong: a fault of the definition
 	}
-	history := schedule.History{Tried: p.asked, Failures: p.failures, Exported: p.answered}
+	history := schedule.History{Tried: p.asked, Failures: p.failures, Exported: p.answered || r.recorded(p.object) != nil}
 	var limited *provider.Error
 	if errors.As(p.err, &limited) && limited.Reason == provider.RateLimited {
 		history.NotBefore = limited.Until

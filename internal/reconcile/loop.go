@@ -20,6 +20,7 @@ const (
 	TriggerSource   = "source"
 	TriggerManual   = "manual"
 	TriggerOnce     = "once"
+	TriggerDrift    = "drift"
 )
 
 // triggerRank orders the causes of one pass: the first of them that applies is
@@ -122,6 +123,9 @@ func (r *Reconciler) untilDue() time.Duration {
 	}
 	if !r.pushDue.IsZero() && r.pushDue.Before(next) {
 		next = r.pushDue
+	}
+	if due := r.delivery.nextDue(now); !due.IsZero() && due.Before(next) {
+		next = due
 	}
 	// A floor keeps a clock that was set back, or a due time in the past, from spinning.
 	return max(next.Sub(now), 50*time.Millisecond)

@@ -60,6 +60,7 @@ type message struct {
 	Revision     string // of the definitions: main@sha1:…
 	InputsDigest string // of inputs.lock: sha256:…
 	Trigger      string
+	Undoes       string // commit of somebody else that this one undoes
 	SkipCI       string // a mark for the forge's CI: config.SkipCISubject or config.SkipCITrailer
 }
 
@@ -184,6 +185,7 @@ func (m message) trailers(b *strings.Builder) {
 			write(key, fmt.Sprintf("+%d more", n-maxTrailers))
 		}
 	}
+	write("Undoes", m.Undoes)
 	write("Trigger", m.Trigger)
 	if m.SkipCI == config.SkipCITrailer {
 		write("skip-checks", "true")

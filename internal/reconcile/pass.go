@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"resourceset.example/renderer/internal/schedule"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/gitwriter"
@@ -43,9 +45,14 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 		r.mu.Unlock()
 	}()
 
+	r.trigger = req.trigger
 	p, head := r.prepare(ctx, req)
 	if head != nil {
-		r.write(ctx, p, head)
+		if r.delivery != nil {
+			r.writeByRequest(ctx, p, head)
+		} else {
+			r.write(ctx, p, head)
+		}
 		p.addProviders(r)
 	}
 	return p.finish()
@@ -148,6 +155,10 @@ func (r *Reconciler) dueProviders(req request) []*providerState {
 	var due []*providerState
 	for key, p := range r.providers {
 		d := r.decide(p)
+		if d.Missed.After(p.missed) {
+			p.missed = d.Missed
+			r.log.Warn("missed a scheduled fetch: its window has passed", "provider", key, "scheduled", d.Missed.UTC().Format(time.RFC3339))
+		}
 		if d.Due || d.Allowed && asked[key] {
 			due = append(due, p)
 		}
@@ -197,24 +208,43 @@ func (r *Reconciler) targetHead(ctx context.Context, sourceRead bool) (*gitwrite
 // write makes the target tree equal to the plan. A pass without changes does not
 // talk to the server again.
 func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapshot) {
-	commits, err := r.plan(ctx, head, p)
-	if err != nil {
-		p.fail("target", err)
-		return
-	}
-	result := gitwriter.Result{New: head.Hash()}
-	if len(commits) > 0 && r.mayPush(p) {
-		if result, err = r.push(ctx, p, head, commits); err != nil {
-			p.fail("target", err)
+	result, err := r.planAndPush(ctx, p, head)
+	for _, n := range lookback() {
+		if !errors.Is(err, errNeedHistory) {
+			break
 		}
+		if head, err = r.target.Deepen(ctx, n); err == nil {
+			if err = r.scan(head); err == nil {
+				result, err = r.planAndPush(ctx, p, head)
+			}
+		}
+	}
+	if err != nil {
+		p.fail("target", fmt.Errorf("target repository: %w", err))
 	}
 	p.addPlans()
 	if err == nil {
 		r.landed(p, result)
 	}
-	if err := r.remember(p, len(result.Commits) > 0); err != nil {
+	held := slices.ContainsFunc(p.plans, func(pl *plan) bool { return pl.takenBack })
+	if err == nil && len(result.Commits) == 0 && result.New == r.scanned && !held {
+		r.accepted.setHead(result.New) // a folder that is not there is known not to be, too
+	}
+	if err := errors.Join(r.remember(p, len(result.Commits) > 0), r.accepted.save()); err != nil {
 		p.report.Warnings = append(p.report.Warnings, &Problem{Object: "state folder", Err: err})
 	}
+}
+
+// planAndPush computes what is to be committed on head and pushes it, if it is anything.
+func (r *Reconciler) planAndPush(ctx context.Context, p *pass, head *gitwriter.Snapshot) (gitwriter.Result, error) {
+	commits, err := r.plan(ctx, head, p)
+	if err != nil || len(commits) == 0 {
+		return gitwriter.Result{New: head.Hash()}, err
+	}
+	if !r.mayPush() {
+		return gitwriter.Result{New: head.Hash()}, r.pushErr
+	}
+	return r.push(ctx, p, head, commits)
 }
 
 // push pushes the commits that were planned on head; where the branch has moved
@@ -235,9 +265,12 @@ func (r *Reconciler) push(ctx context.Context, p *pass, head *gitwriter.Snapshot
 		}
 		return r.plan(ctx, base, p)
 	})
+	if errors.Is(err, errNeedHistory) {
+		return gitwriter.Result{}, err
+	}
 	if err != nil {
 		r.pushFailures++
-		r.pushErr = fmt.Errorf("target repository: %w", err)
+		r.pushErr = err
 		r.pushDue = r.now().Add(jitter(schedule.Backoff(r.pushFailures)))
 		return gitwriter.Result{}, r.pushErr
 	}
@@ -247,14 +280,8 @@ func (r *Reconciler) push(ctx context.Context, p *pass, head *gitwriter.Snapshot
 
 // mayPush keeps a refused push from being tried again at every tick; whatever
 // else happens (a new commit, a webhook) is worth a try.
-func (r *Reconciler) mayPush(p *pass) bool {
-	if p.trigger != TriggerSchedule || !r.now().Before(r.pushDue) {
-		return true
-	}
-	if r.pushErr != nil {
-		p.fail("target", r.pushErr)
-	}
-	return false
+func (r *Reconciler) mayPush() bool {
+	return r.trigger != TriggerSchedule || !r.now().Before(r.pushDue)
 }
 
 // landed records what a push did.
@@ -289,7 +316,7 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 		p.report.Commits = append(p.report.Commits, c)
 		r.log.Info("pushed", "resourceset", c.ResourceSet, "commit", c.Hash, "added", c.Added, "updated", c.Updated,
 			"removed", c.Removed, "trigger", p.trigger, "revision", p.report.Revision)
-		r.wrote(plan)
+		r.wrote(plan, result.New)
 	}
 	if p.report.Lost > 0 {
 		r.log.Info("pushed after another writer", "attempts", result.Attempts, "head", p.report.Head)
@@ -297,11 +324,25 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 }
 
 // wrote takes over what our own push left in Git, so that the next scan does not
-// take it for somebody else's.
-func (r *Reconciler) wrote(plan *plan) {
-	if c := r.committed[plan.dir]; c != nil {
-		c.hash, c.lock, c.err = plan.lockHash, plan.lock, nil
-	} else {
-		r.committed[plan.dir] = &committed{dir: plan.dir, hash: plan.lockHash, lock: plan.lock}
+// take it for somebody else's. A folder in which something is held as a person left
+// it is never ours altogether.
+func (r *Reconciler) wrote(plan *plan, head plumbing.Hash) {
+	if plan.removed {
+		delete(r.committed, plan.dir)
+		r.accepted.set(plan.dir, plumbing.ZeroHash)
+		return
 	}
+	c := &committed{dir: plan.dir, hash: plan.lockHash, lock: plan.lock}
+	r.committed[plan.dir] = c
+	r.accepted.set(plan.dir, plumbing.ZeroHash)
+	at := r.target.Snapshot()
+	if at == nil || at.Hash() != head || plan.takenBack {
+		return // the next pass looks for itself
+	}
+	tree, err := r.folderHash(at, plan.dir)
+	if err != nil {
+		return
+	}
+	c.tree = tree
+	r.accepted.set(plan.dir, tree)
 }

@@ -46,10 +46,13 @@ type plan struct {
 	removed    bool           // the ResourceSet is gone: so is the folder
 	pos        api.Position   // of the definition
 	fetched    time.Time      // when the oldest listing that the plan rests on was made
+	recorded   bool           // some provider has not answered since the start, and counts with what inputs.lock recorded
 	current    bool           // every provider has answered, and none has failed since
 	released   string         // digest of a removal that was held back and is released
 	releasedBy string
-	indexed    bool // files are in the claim index
+	takenBack  bool   // something in it is held as a person left it
+	restores   string // commit of the hand edit that the plan undoes
+	indexed    bool   // files are in the claim index
 
 	problems []*Problem
 	warnings []*Problem
@@ -101,9 +104,19 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 			p.plans = append(p.plans, r.planGone(r.committed[dir]))
 		}
 	}
+	for _, pl := range p.plans {
+		if err := r.respect(pl, base); err != nil {
+			return nil, err
+		}
+	}
 	r.guard(p)
 	r.settle(p.plans)
 	r.forget(wanted)
+	for _, pl := range p.plans {
+		if !pl.changed() {
+			pl.slim()
+		}
+	}
 	return r.commits(p, root), nil
 }
 
@@ -159,28 +172,33 @@ func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir strin
 		pl.fail(rs.Pos, "", err)
 		return pl.leave()
 	}
-	pl.fetched, pl.current = in.fetched, in.current
+	pl.fetched, pl.current, pl.recorded = in.fetched, in.current, in.recorded
 	if len(used) == 0 {
 		pl.fetched = r.sourceRead // inline inputs are listed with the definitions
 	}
 	pl.key = pl.keyOf(in, r.defs.complete())
-	if state.plan != nil && state.plan.key == pl.key {
+	if state.plan != nil && state.plan.key == pl.key && r.accepted.is(dir, treeOf(pl.previous)) {
 		return state.plan
 	}
 	r.render(ctx, pl, state, in)
 	if !pl.changed() && pl.key != "" && ctx.Err() == nil {
-		state.plan = pl.slim()
+		state.plan = pl
 	} else {
 		state.plan = nil
 	}
 	return pl
 }
 
-// slim drops what only a plan that changes something needs.
-func (pl *plan) slim() *plan {
-	pl.sets, pl.rendering, pl.params = nil, nil, expand.LayoutParams{}
-	return pl
+// treeOf is the tree of a committed folder; zero when there is none.
+func treeOf(c *committed) plumbing.Hash {
+	if c == nil {
+		return plumbing.ZeroHash
+	}
+	return c.tree
 }
+
+// slim drops what only a plan that changes something needs.
+func (pl *plan) slim() { pl.sets, pl.rendering, pl.params = nil, nil, expand.LayoutParams{} }
 
 // keyOf names what a plan is made from.
 func (pl *plan) keyOf(in *exported, complete bool) string {

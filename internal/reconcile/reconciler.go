@@ -84,13 +84,17 @@ type Reconciler struct {
 	committed map[string]*committed
 	scanned   plumbing.Hash
 	seen      uint64
+	accepted  *acceptedFolders // those that are known to be as we left them
 
+	trigger      string // of the running pass
 	pushErr      error
 	pushDue      time.Time // no push before this: the server refused the last one
 	pushFailures int
 	logged       map[string]string // problems that have been logged, by object and set
 
 	definitions func(context.Context) (*api.Definitions, error)
+
+	delivery *delivery // nil unless target.mode is pull-request
 
 	inbox     *inbox
 	afterPass func(context.Context, *Report)
@@ -133,6 +137,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 		r.now = time.Now
 	}
 	r.mirrors = cmp.Or(opts.Mirrors, r.cfg.State.Directory)
+	r.accepted = openAccepted(r.cfg.State.Directory)
 	r.heldFile = OpenHeld(r.cfg.State.Directory)
 	var err error
 	if r.held, err = r.heldFile.read(); err != nil {
@@ -146,6 +151,11 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	}
 	if r.target, err = r.open(ctx, "target", r.cfg.Target.URL, r.cfg.Target.Branch, r.cfg.Target.Auth); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
+	}
+	if r.cfg.Target.Mode == config.ModePullRequest {
+		if r.delivery, err = r.newDelivery(); err != nil {
+			return nil, errors.Join(err, r.target.Close())
+		}
 	}
 	if r.cfg.SameTree() {
 		r.source = r.target

@@ -227,7 +227,10 @@ func (w *world) has(tenants ...string) {
 		if !ok {
 			continue
 		}
-		folder, _, _ := strings.Cut(rest, "/")
+		folder, _, inSet := strings.Cut(rest, "/")
+		if !inSet {
+			continue
+		}
 		got = append(got, strings.TrimPrefix(folder, "tenants-"))
 	}
 	got = slices.Compact(got)

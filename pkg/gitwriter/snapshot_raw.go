@@ -12,3 +12,11 @@ func (s *Snapshot) CommitObject() ([]byte, error) {
 	}
 	return s.store.read(plumbing.CommitObject, s.commit.Hash)
 }
+
+// Snapshot is the branch as the mirror has it, without asking the server: after an
+// Update that landed, what it pushed, or something newer. Nil while there is none.
+func (m *Mirror) Snapshot() *Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.snapshot
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"resourceset.example/renderer/internal/config"
+	"resourceset.example/renderer/pkg/expand"
+	"resourceset.example/renderer/pkg/gitwriter"
+)
+
+// People win (DESIGN, rule 7). What somebody else did to a generated folder, by hand
+// or by `git revert`, is told from Git alone: the newest commits that touched the
+// folder are not ours. What they took back is the state before them. An input set
+// whose desired state is that very state is held as the person left it; as soon as
+// something else is desired, it moves on, and our commit ends the matter.
+//
+// The question costs history, which the mirror fetches in growing steps, so it is
+// asked only where it can matter: something is to be written to a folder that is not
+// as we knew it to be.
+
+// lookback is how many commits are searched at most, and the steps in which they are
+// fetched. A person's change that lies deeper, with none of ours to that folder since,
+// is not found on a cold start.
+func lookback() []int { return []int{100, 1000} }
+
+// An intervention is one commit of somebody else that touched a ResourceSet's folder.
+type intervention struct {
+	commit string
+	who    string
+	after  *gitwriter.Snapshot
+	before *gitwriter.Snapshot // nil when the commit has no parent
+}
+
+// releasedAll in the trailer Released stands for all sets of a ResourceSet.
+const releasedAll = "*"
+
+// errNeedHistory ends a plan that cannot be finished without earlier commits.
+var errNeedHistory = errors.New("earlier commits are needed")
+
+// respect looks for people's changes in a folder to which a plan writes, and for hand
+// edits in any folder that is not as it is recorded.
+func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot) error {
+	tree := plumbing.ZeroHash
+	if pl.previous != nil {
+		tree = pl.previous.tree
+	}
+	if r.accepted.is(pl.dir, tree) {
+		return nil // as we left it
+	}
+	edited, err := r.edited(pl, base)
+	if err != nil {
+		return err
+	}
+	if !pl.changed() && len(edited) == 0 {
+		r.accepted.set(pl.dir, tree) // whoever wrote it, it is what we would write
+		return nil
+	}
+	found, err := r.interventions(pl, base, pl.touched(edited))
+	if err != nil {
+		return err
+	}
+	if r.cfg.Drift == config.DriftRestore {
+		r.restore(pl, edited, found)
+		return nil
+	}
+	return r.yield(pl, found)
+}
+
+// yield holds the sets that people took back.
+func (r *Reconciler) yield(pl *plan, found map[string][]intervention) error {
+	held := map[string]*TakenBackError{}
+	for _, set := range slices.Sorted(maps.Keys(found)) {
+		desired := pl.desired(set)
+		for _, iv := range found[set] {
+			took, err := r.tookBack(pl, set, iv, desired)
+			if err != nil {
+				return err
+			}
+			if took {
+				held[set] = &TakenBackError{ResourceSet: pl.name, Set: set, Commit: iv.commit, Who: iv.who}
+				break
+			}
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	pl.takenBack = true
+	switch {
+	case pl.removed:
+		// The folder was given back as a whole: it stays as a whole.
+		pl.removed = false
+		pl.leave()
+	case pl.out != nil:
+		if pl.params.Keep == nil {
+			pl.params.Keep = map[string]string{}
+		}
+		for set, err := range held {
+			pl.params.Keep[set] = err.Error()
+		}
+		r.layOut(pl)
+		if pl.out != nil && pl.previous == nil && len(pl.out.Files) == 1 {
+			pl.leave() // all of a new ResourceSet was taken back: only its empty list is left
+		}
+	}
+	for _, set := range slices.Sorted(maps.Keys(held)) {
+		pl.fail(pl.pos, "", held[set])
+	}
+	r.reconsider(pl)
+	return nil
+}
+
+// touched are the sets, and "shared", that a plan changes or that were edited, sorted.
+func (pl *plan) touched(edited map[string]bool) []string {
+	sets := maps.Clone(edited)
+	if sets == nil {
+		sets = map[string]bool{}
+	}
+	if pl.removed {
+		for _, s := range pl.previous.lock.Sets {
+			sets[s.Name] = true
+		}
+		if len(pl.previous.lock.Shared) > 0 || len(sets) == 0 {
+			sets[sharedFolder] = true
+		}
+	} else if pl.out != nil {
+		for _, c := range pl.out.Changes {
+			if c.Kind != expand.Kept {
+				sets[c.Set] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(sets))
+}
+
+// desired are the files that a set's folder is to have, name to blob; none when it
+// is to go.
+func (pl *plan) desired(set string) map[string]string {
+	files := map[string]string{}
+	if pl.removed || pl.out == nil {
+		return files
+	}
+	for file, f := range pl.out.Files {
+		if folder, name, ok := strings.Cut(file, "/"); ok && folder == set {
+			files[name] = f.Blob
+		}
+	}
+	return files
+}
+
+// tookBack reports whether an intervention changed a set's folder away from the
+// desired state.
+func (r *Reconciler) tookBack(pl *plan, set string, iv intervention, desired map[string]string) (bool, error) {
+	before, err := r.manifests(iv.before, pl.dir, set)
+	if err != nil {
+		return false, err
+	}
+	after, err := r.manifests(iv.after, pl.dir, set)
+	if err != nil {
+		return false, err
+	}
+	return !maps.Equal(before, after) && maps.Equal(before, desired), nil
+}
+
+// manifests are the manifests in a set's folder at a commit: name to blob. What
+// others put beside them does not count.
+func (r *Reconciler) manifests(at *gitwriter.Snapshot, dir, set string) (map[string]string, error) {
+	files := map[string]string{}
+	if at == nil {
+		return files, nil
+	}
+	entries, err := at.List(path.Join(r.cfg.Target.Path, dir, set))
+	if errors.Is(err, fs.ErrNotExist) {
+		return files, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Kind == gitwriter.KindFile && strings.HasSuffix(e.Name, ".yaml") && strings.Count(e.Name, "_") >= 3 {
+			files[e.Name] = e.Hash.String()
+		}
+	}
+	return files, nil
+}
+
+// edited are the sets whose files are not as inputs.lock records them.
+func (r *Reconciler) edited(pl *plan, base *gitwriter.Snapshot) (map[string]bool, error) {
+	if pl.previous == nil || pl.previous.lock == nil {
+		return nil, nil
+	}
+	lock := pl.previous.lock
+	edited := map[string]bool{}
+	compare := func(set string, recorded map[string]string) error {
+		have, err := r.manifests(base, pl.dir, set)
+		if err != nil {
+			return err
+		}
+		for name, blob := range recorded {
+			if have[name] != blob {
+				edited[set] = true
+			}
+		}
+		return nil
+	}
+	shared := make(map[string]string, len(lock.Shared))
+	for name, f := range lock.Shared {
+		shared[name] = f.Blob
+	}
+	if err := compare(sharedFolder, shared); err != nil {
+		return nil, err
+	}
+	for i := range lock.Sets {
+		if err := compare(lock.Sets[i].Name, lock.Sets[i].Files); err != nil {
+			return nil, err
+		}
+	}
+	return edited, nil
+}
+
+// interventions are, for each of the sets, the newest commits that touched its folder,
+// as far as they are not ours; newest first. A commit of ours to that very folder, or
+// one that releases it, ends the search for it.
+func (r *Reconciler) interventions(pl *plan, base *gitwriter.Snapshot, sets []string) (map[string][]intervention, error) {
+	found := map[string][]intervention{}
+	open := map[string]bool{}
+	for _, set := range sets {
+		open[set] = true
+	}
+	limits := lookback()
+	for at, n := base, 0; at != nil && at.Commit() != nil && len(open) > 0 && n < limits[len(limits)-1]; n++ {
+		if r.accepted.isHead(at.Hash()) && r.knownAt(pl, at) {
+			break
+		}
+		parent, err := at.Parent()
+		if errors.Is(err, gitwriter.ErrShallow) {
+			return nil, errNeedHistory
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := r.intervened(pl, at, parent, open, found); err != nil {
+			return nil, err
+		}
+		at = parent
+	}
+	return found, nil
+}
+
+// intervened looks at one commit.
+func (r *Reconciler) intervened(pl *plan, at, parent *gitwriter.Snapshot, open map[string]bool, found map[string][]intervention) error {
+	commit := at.Commit()
+	trailers := trailersOf(commit.Message)
+	ours := slices.Contains(trailers["ResourceSet"], pl.name) && len(trailers["Trigger"]) > 0
+	if ours {
+		for _, set := range trailers["Released"] {
+			if set == releasedAll {
+				clear(open)
+			}
+			delete(open, set)
+		}
+	}
+	same, err := r.sameFolder(pl.dir, at, parent)
+	if err != nil || same {
+		return err
+	}
+	for set := range open {
+		same, err := r.sameFolder(path.Join(pl.dir, set), at, parent)
+		switch {
+		case err != nil:
+			return err
+		case same:
+		case ours:
+			delete(open, set)
+		default:
+			found[set] = append(found[set], intervention{
+				commit: commit.Hash.String(), after: at, before: parent,
+				who: oneLine(commit.Author.Name + " <" + commit.Author.Email + ">"),
+			})
+		}
+	}
+	return nil
+}
+
+// sameFolder reports whether a folder is the same at both commits.
+func (r *Reconciler) sameFolder(dir string, a, b *gitwriter.Snapshot) (bool, error) {
+	one, err := r.folderHash(a, dir)
+	if err != nil {
+		return false, err
+	}
+	other, err := r.folderHash(b, dir)
+	return one == other, err
+}
+
+// knownAt reports whether a plan's folder was at that commit as it is known to be
+// nobody else's.
+func (r *Reconciler) knownAt(pl *plan, at *gitwriter.Snapshot) bool {
+	tree, err := r.folderHash(at, pl.dir)
+	return err == nil && (r.accepted.is(pl.dir, tree) || tree.IsZero() && !r.accepted.has(pl.dir))
+}
+
+// folderHash is the tree of a folder below the target path; zero when there is none.
+func (r *Reconciler) folderHash(at *gitwriter.Snapshot, dir string) (plumbing.Hash, error) {
+	if at == nil {
+		return plumbing.ZeroHash, nil
+	}
+	entry, err := at.Entry(path.Join(r.cfg.Target.Path, dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return plumbing.ZeroHash, nil
+	}
+	return entry.Hash, err
+}
+
+// restore undoes hand edits: the edited files are written as they are recorded. What
+// a person reverted is desired still, so it is in the plan already.
+func (r *Reconciler) restore(pl *plan, edited map[string]bool, found map[string][]intervention) {
+	for _, set := range slices.Sorted(maps.Keys(found)) {
+		if list := found[set]; len(list) > 0 && pl.restores == "" {
+			pl.restores = list[0].commit
+		}
+	}
+	if pl.out == nil || len(edited) == 0 {
+		return
+	}
+	// To Layout an edited file is one that was never written.
+	lock := *pl.previous.lock
+	lock.Sets = slices.Clone(lock.Sets)
+	for i := range lock.Sets {
+		if edited[lock.Sets[i].Name] {
+			lock.Sets[i].Files = unwritten(lock.Sets[i].Files)
+		}
+	}
+	if edited[sharedFolder] {
+		lock.Shared = maps.Clone(lock.Shared)
+		for name, f := range lock.Shared {
+			f.Blob = plumbing.ZeroHash.String()
+			lock.Shared[name] = f
+		}
+	}
+	pl.params.Previous = &lock
+	r.layOut(pl)
+	r.reconsider(pl)
+}
+
+func unwritten(files map[string]string) map[string]string {
+	out := make(map[string]string, len(files))
+	for name := range files {
+		out[name] = plumbing.ZeroHash.String()
+	}
+	return out
+}
+
+// A TakenBackError is an input set that somebody changed or reverted, and that is
+// held as they left it.
+type TakenBackError struct {
+	ResourceSet, Set string
+	Commit, Who      string
+}
+
+func (e *TakenBackError) Error() string {
+	return fmt.Sprintf("%s is held as %s left it in commit %.12s", e.Set, e.Who, e.Commit)
+}
+
+// Suggestion is what to do about it.
+func (e *TakenBackError) Suggestion() string {
+	return fmt.Sprintf("it moves on when its inputs or its template give something else, or with `renderer release %s %s`", e.ResourceSet, e.Set)
+}
+
+// trailersOf are the trailers of a commit message: its last paragraph, if every line
+// of it has the form of one.
+func trailersOf(text string) map[string][]string {
+	paragraphs := strings.Split(strings.TrimRight(text, "\n"), "\n\n")
+	if len(paragraphs) < 2 {
+		return nil
+	}
+	trailers := map[string][]string{}
+	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
+		key, value, ok := strings.Cut(line, ": ")
+		if !ok || key == "" || strings.ContainsAny(key, " \t") {
+			return nil
+		}
+		trailers[key] = append(trailers[key], value)
+	}
+	return trailers
+}
