@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"time"
 
@@ -91,7 +92,7 @@ type Mirror struct {
 	receivePack *receivePack // nil: not asked yet
 }
 
-var generationName = regexp.MustCompile(`^mirror-[0-9]{6}\.git$`)
+var generationName = regexp.MustCompile(`^mirror-([0-9]{6})\.git$`)
 
 // Open checks the configuration and takes the folder, which is made if it does not
 // exist. It does not talk to the server. A folder that holds a mirror of something else,
@@ -156,8 +157,9 @@ func newMirror(cfg Config) (*Mirror, error) {
 	return m, nil
 }
 
-// checkOurs refuses a folder with content but without our marker. An interrupted first
-// Open leaves at most the lock.
+// checkOurs refuses a folder with content that this package did not make. A folder
+// without the marker may be ours all the same: the process was killed before the first
+// marker was in place, or the marker was lost.
 func (m *Mirror) checkOurs() error {
 	names, err := os.ReadDir(m.cfg.Directory)
 	if err != nil {
@@ -169,7 +171,7 @@ func (m *Mirror) checkOurs() error {
 		}
 	}
 	for _, name := range names {
-		if name.Name() != lockName {
+		if name.Name() != lockName && name.Name() != markerName+".tmp" && !generationName.MatchString(name.Name()) {
 			return &ForeignDirectoryError{Directory: m.cfg.Directory}
 		}
 	}
@@ -207,7 +209,11 @@ func (m *Mirror) load() error {
 			m.cfg.Logger.Warn("mirror folder is damaged or of another repository, starting a new one",
 				"directory", m.cfg.Directory, "was", have.URL, "is", want.URL)
 		}
-		m.marker.Generation++
+		latest, err := m.latestGeneration()
+		if err != nil {
+			return err
+		}
+		m.marker.Generation = max(have.Generation, latest) + 1 // none that is there, whosever it is
 		if err := m.writeMarker(); err != nil {
 			return err
 		}
@@ -245,6 +251,25 @@ func (m *Mirror) adopt(s *store) error {
 
 func (m *Mirror) generationDir(n int) string {
 	return filepath.Join(m.cfg.Directory, fmt.Sprintf("mirror-%06d.git", n))
+}
+
+// latestGeneration is the highest number of the repositories in the folder.
+func (m *Mirror) latestGeneration() (int, error) {
+	names, err := os.ReadDir(m.cfg.Directory)
+	if err != nil {
+		return 0, err
+	}
+	latest := 0
+	for _, name := range names {
+		if match := generationName.FindStringSubmatch(name.Name()); match != nil {
+			n, err := strconv.Atoi(match[1])
+			if err != nil {
+				return 0, err
+			}
+			latest = max(latest, n)
+		}
+	}
+	return latest, nil
 }
 
 // writeMarker replaces the marker at once, so that a crash leaves the old or the new one.

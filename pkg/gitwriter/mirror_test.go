@@ -28,6 +28,11 @@ var damages = map[string]func(t *testing.T, dir string){
 	"newer format": func(t *testing.T, dir string) {
 		overwrite(t, filepath.Join(dir, "mirror.json"), `{"format":99,"generation":1}`)
 	},
+	"marker gone": func(t *testing.T, dir string) { remove(t, dir, "mirror.json") },
+	"killed before the first marker": func(t *testing.T, dir string) {
+		remove(t, dir, "mirror*")
+		overwrite(t, filepath.Join(dir, "mirror.json.tmp"), "{")
+	},
 	"generation gone": func(t *testing.T, dir string) { remove(t, dir, "mirror-*.git") },
 	"packs gone":      func(t *testing.T, dir string) { remove(t, dir, "mirror-*.git/objects/pack/*") },
 	"index gone":      func(t *testing.T, dir string) { remove(t, dir, "mirror-*.git/objects/pack/*.idx") },
