@@ -96,3 +96,8 @@ func TestInternalFunctionsCannotBeCalled(t *testing.T) {
 		mustContain(t, got, "does not exist")
 	}
 }
+
+func TestLongTextInPlaceholder(t *testing.T) {
+	got := compileError(t, "resources:\n- kind: ConfigMap\n  a: << printf \"a long text of many words that is broken into lines by YAML before it becomes a template %s\" inputs.x >>")
+	mustContain(t, got, "unterminated quoted string", "resourcesTemplate", "80 columns")
+}

@@ -27,7 +27,12 @@ func (p *Program) parse(part *part, funcs template.FuncMap) error {
 	part.trees = make(map[string]*parse.Tree)
 	if _, err := tree.Parse(part.text, leftDelim, rightDelim, part.trees); err != nil {
 		line, msg := splitTemplateError(err.Error())
-		return p.errorIn(part, line, msg, `"<<" starts a placeholder and ">>" ends it; write << "<<" >> where the text itself needs one`)
+		hint := `"<<" starts a placeholder and ">>" ends it; write << "<<" >> where the text itself needs one`
+		if !part.documents && strings.Contains(msg, "unterminated quoted string") {
+			hint = "items of spec.resources are written anew as YAML, which breaks lines after 80 columns also " +
+				"within a text in a placeholder; shorten it, or move the item to resourcesTemplate"
+		}
+		return p.errorIn(part, line, msg, hint)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(part.trees)) {
