@@ -175,7 +175,7 @@ type result struct {
 // run executes the program to its end.
 func (f *fleet) run(args ...string) result {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 2*patience)
 	defer cancel()
 	cmd := f.command(ctx, args...)
 	var stdout, stderr bytes.Buffer

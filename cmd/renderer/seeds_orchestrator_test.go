@@ -241,10 +241,8 @@ tenant2  gone from ExternalService app1-feature-flags
 func TestRule01_OrchestratorOutages(t *testing.T) {
 	t.Parallel()
 	f, orchestrator := newTenants(t, verbatim())
-	// The seed's own time limit is a minute; nobody wants to wait for it here.
-	impatient := strings.Replace(seed(t, "external-service/provider.yaml"), "  annotations:\n",
-		"  annotations:\n    fluxcd.controlplane.io/reconcileTimeout: \"2s\"\n", 1)
-	f.define(map[string]string{"provider.yaml": impatient})
+	// One tenant alone: the guard would not stop its removal, so only rule 1 does.
+	orchestrator.Remove("tenant", "tenant1")
 	f.once(0)
 
 	for _, outage := range []struct {
@@ -257,24 +255,38 @@ func TestRule01_OrchestratorOutages(t *testing.T) {
 		{"a body that is cut", forgetest.Truncate()},
 		{"null", forgetest.JSON("null")},
 		{"inputs that are null", forgetest.JSON(`{"inputs": null}`)},
-		{"no answer", forgetest.Hang()},
 		{"the password repeated", forgetest.Status(http.StatusForbidden, "not with "+verbatim().password)},
 	} {
 		t.Log(outage.name)
 		orchestrator.Break(outage.fault)
-		r := f.quiet(1)
-		mustContain(t, "stderr", r.stderr, "renderer: error: ", "ResourceSetInputProvider apps/app1-feature-flags", "clusters/preview/provider.yaml:")
-		if r.stdout != "" {
-			t.Errorf("stdout: %s", r.stdout)
-		}
+		wantHeldBack(f)
 	}
 
+	t.Log("no answer, with less patience than the seed's minute")
+	provider := seed(t, "external-service/provider.yaml")
+	f.define(map[string]string{"provider.yaml": strings.Replace(provider, "  annotations:\n",
+		"  annotations:\n    fluxcd.controlplane.io/reconcileTimeout: \"1s\"\n", 1)})
+	orchestrator.Break(forgetest.Hang())
+	wantHeldBack(f)
+
 	t.Log("recovery")
+	f.define(map[string]string{"provider.yaml": provider})
 	orchestrator.Heal()
 	f.quiet(0)
 	orchestrator.Update("tenant", "tenant2", "version", "2.0.0")
 	f.once(0)
 	checkTenant(f, "tenant2", "2.0.0", "feature1,feature2")
+}
+
+// wantHeldBack is a pass in which the orchestrator fails: nothing is committed, and
+// the provider is named with its file.
+func wantHeldBack(f *fleet) {
+	f.t.Helper()
+	r := f.quiet(1)
+	mustContain(f.t, "stderr", r.stderr, "renderer: error: ", "ResourceSetInputProvider apps/app1-feature-flags", "clusters/preview/provider.yaml:")
+	if r.stdout != "" {
+		f.t.Errorf("stdout: %s", r.stdout)
+	}
 }
 
 // TestRule02_OrchestratorDownOnColdStart: renderer starts with nothing but Git, and
