@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/internal/gittest"
