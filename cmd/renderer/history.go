@@ -154,9 +154,11 @@ func signed(s audit.Signature) string {
 func detail(e *audit.Event) string {
 	var parts []string
 	switch e.Kind {
-	case audit.Edited, audit.Reverted:
-		if e.Reverts != "" {
-			parts = append(parts, "reverts "+e.Reverts[:10])
+	case audit.Released:
+		return strings.Join(e.Inputs, ", ") + ", by " + dash(e.ReleasedBy)
+	case audit.Edited, audit.Reverted, audit.Restored:
+		if len(e.Reverts) >= 10 {
+			parts = append(parts, "undoes "+e.Reverts[:10])
 		}
 		for _, f := range e.Files[:min(len(e.Files), 3)] {
 			parts = append(parts, f.Change+" "+f.Path)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -75,10 +76,19 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out, err := expand.Layout(expand.LayoutParams{
+	params := expand.LayoutParams{
 		ResourceSet: rs, Sets: sets, Rendering: rendering, Previous: old,
 		Read: program.Fields().Project, Sensitive: sensitive(used), AllowPlainSecrets: true,
-	})
+	}
+	out, err := expand.Layout(params)
+	if err == nil && old != nil && !sameShared(out.Lock, lock) {
+		// The shared objects may have been held as they were, which is not recorded: then
+		// all of them that the record lists are the parent's.
+		params.Keep = map[string]string{sharedFolder: "held"}
+		if held, e := expand.Layout(params); e == nil && sameShared(held.Lock, lock) {
+			out = held
+		}
+	}
 	if err != nil {
 		return nil, unknownf("%s cannot be rendered again: %w", rs, err)
 	}
@@ -263,6 +273,11 @@ func restoreKeys(out *expand.Output, lock *expand.Lock) {
 	copied := *out.Lock
 	copied.Keys = lock.Keys
 	out.Write[lockName] = copied.Encode()
+}
+
+// sameShared compares the shared files of two locks.
+func sameShared(a, b *expand.Lock) bool {
+	return maps.EqualFunc(a.Shared, b.Shared, func(x, y expand.SharedFile) bool { return x.Blob == y.Blob })
 }
 
 // sameRecord compares what is recorded of a set, but for whether it is kept.

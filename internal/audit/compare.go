@@ -52,6 +52,9 @@ func (e *examination) judge(d difference) {
 		return
 	}
 	want, known := e.expected[d.path]
+	if blob, ok := e.recorded[d.path]; ok && !known {
+		want, known = blob, true
+	}
 	switch {
 	case !known && d.before.none():
 		e.altered(d.path, "was added, and does not follow from the definitions and the recorded inputs")

@@ -20,6 +20,10 @@ const (
 	// Edited is a change that renderer did not make, and Reverted one that undoes a commit.
 	Edited   EventKind = "edited"
 	Reverted EventKind = "reverted"
+	// Restored is a hand edit that renderer undid, and Released an end to holding sets
+	// as somebody left them.
+	Restored EventKind = "restored"
+	Released EventKind = "released"
 )
 
 // An Event is one line of the timeline. Its JSON form is documented in
@@ -35,19 +39,20 @@ type Event struct {
 	Input    string `json:"input,omitempty"`
 	ID       string `json:"id,omitempty"`
 	Provider string `json:"provider,omitempty"`
-	// Inputs are the folders of the sets that an edit or a revert touches.
+	// Inputs are the folders of the sets that an edit, a revert or a release is about.
 	Inputs []string      `json:"inputs,omitempty"`
 	Fields []FieldChange `json:"fields,omitempty"`
 	Files  []FileChange  `json:"files,omitempty"`
 	// Trigger and Revision are empty for what renderer did not do.
-	Trigger   string    `json:"trigger,omitempty"`
-	Revision  string    `json:"revision,omitempty"`
-	Reverts   string    `json:"reverts,omitempty"` // the commit that is undone
-	Subject   string    `json:"subject"`
-	Renderer  bool      `json:"renderer"` // the commit has renderer's trailers
-	Author    Person    `json:"author"`
-	Committer Person    `json:"committer"`
-	Signature Signature `json:"signature"`
+	Trigger    string    `json:"trigger,omitempty"`
+	Revision   string    `json:"revision,omitempty"`
+	Reverts    string    `json:"reverts,omitempty"` // the commit that is undone
+	ReleasedBy string    `json:"releasedBy,omitempty"`
+	Subject    string    `json:"subject"`
+	Renderer   bool      `json:"renderer"` // the commit has renderer's trailers
+	Author     Person    `json:"author"`
+	Committer  Person    `json:"committer"`
+	Signature  Signature `json:"signature"`
 }
 
 // A FieldChange is a recorded input value that came, changed or went.
@@ -72,7 +77,7 @@ func newEvent(c *commit, said *claim) Event {
 		Author: c.author, Committer: c.committer, Signature: signatureOf(c.signature),
 	}
 	if said != nil {
-		e.Renderer, e.Trigger, e.Revision = true, said.trigger, said.revision
+		e.Renderer, e.Trigger, e.Revision, e.Reverts = true, said.trigger, said.revision, said.undoes
 	}
 	return e
 }

@@ -26,7 +26,7 @@ type given struct {
 // rendered judges a commit of ours: what it claims is rendered again, and then the
 // commit must have changed exactly that.
 func (e *examination) rendered(ctx context.Context) error {
-	e.expected, e.free = map[string]string{}, map[string]*given{}
+	e.expected, e.recorded, e.free = map[string]string{}, map[string]string{}, map[string]*given{}
 	parent, err := e.parent(e.commit)
 	if err != nil {
 		return err
@@ -150,6 +150,12 @@ func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *s
 	}
 	for _, file := range out.Delete {
 		e.expected[path.Join(folder, file)] = ""
+	}
+	// A hand edit may be undone: what is not rendered anew may be written as recorded.
+	for file, blob := range after.lock.Files() {
+		if name := path.Join(folder, file); out.Files[file].Blob == blob {
+			e.recorded[name] = blob
+		}
 	}
 	return nil
 }

@@ -28,25 +28,35 @@ func (r *Repository) History(ctx context.Context, target string, filter Filter) 
 	if filter.ResourceSet != "" {
 		watched = path.Join(target, filter.ResourceSet)
 	}
-	all, err := r.touches(watched)
+	all, err := r.walk()
 	if err != nil {
 		return nil, err
 	}
 	h := &historian{Repository: r, target: target, filter: filter}
-	for i := range all {
-		t := &all[i]
+	for _, c := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if !filter.Since.IsZero() && t.when.Before(filter.Since) || !filter.Until.IsZero() && t.when.After(filter.Until) {
+		if !filter.Since.IsZero() && c.when.Before(filter.Since) || !filter.Until.IsZero() && c.when.After(filter.Until) {
 			continue
 		}
-		if err := h.tell(t); err != nil {
+		if rel := releaseOf(c.message); rel != nil {
+			h.released(c, rel)
+			continue
+		}
+		t, err := r.touch(c, watched)
+		if err == nil && t != nil {
+			err = h.tell(t)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return h.events, h.err
 }
+
+// allInputs is what a release of every set of a ResourceSet names.
+const allInputs = "*"
 
 // A historian turns commits into events.
 type historian struct {
@@ -55,6 +65,17 @@ type historian struct {
 	filter Filter
 	events []Event
 	err    error
+}
+
+// released adds the release that a commit records.
+func (h *historian) released(c *commit, rel *release) {
+	if h.filter.ResourceSet != "" && h.filter.ResourceSet != rel.resourceSet {
+		return
+	}
+	event := newEvent(c, nil)
+	event.Kind, event.Renderer, event.ResourceSet, event.Inputs = Released, true, rel.resourceSet, rel.sets
+	event.Trigger, event.ReleasedBy = "manual", rel.by
+	h.add(event)
 }
 
 // tell adds the events of one commit.
@@ -124,7 +145,25 @@ func (h *historian) rendered(t *touch, said *claim, d folderChange) error {
 	for _, e := range changes {
 		h.add(e)
 	}
+	if len(changes) == 0 {
+		return h.restored(event, d)
+	}
 	return nil
+}
+
+// restored: the record is what it was, so files were written as it lists them.
+func (h *historian) restored(event Event, d folderChange) error {
+	event.Kind = Restored
+	err := h.differences(d.before, d.after, "", func(f difference) {
+		event.Files = append(event.Files, FileChange{Path: path.Join(h.target, d.dir, f.path), Change: f.letter()})
+		if set, _, below := strings.Cut(f.path, "/"); below && !slices.Contains(event.Inputs, set) {
+			event.Inputs = append(event.Inputs, set)
+		}
+	})
+	if err == nil {
+		h.add(event)
+	}
+	return err
 }
 
 // unreadable is a lock that is damaged, or of a newer format.
@@ -274,7 +313,7 @@ func (h *historian) foreign(t *touch, dir string, files []difference) error {
 func (h *historian) add(e Event) {
 	if want := h.filter.Input; want != "" {
 		named := func(folder string) bool { return folder == want || strings.HasSuffix(folder, "-"+want) }
-		if !named(e.Input) && e.ID != want && !slices.ContainsFunc(e.Inputs, named) {
+		if !named(e.Input) && e.ID != want && !slices.ContainsFunc(e.Inputs, named) && !slices.Contains(e.Inputs, allInputs) {
 			return
 		}
 	}

@@ -167,3 +167,32 @@ func TestHistoryOfManyCommits(t *testing.T) {
 		t.Errorf("after packing (-before +after): %v\n%s", err, diff)
 	}
 }
+
+// What renderer does about a hand edit is part of the trail: undoing it (drift:
+// restore), and the release of what was held.
+func TestTrailOfDrift(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	message := w.message(w.rendered())
+	original := w.read(redFile)
+	edit := w.person("Fix it quickly", map[string]string{redFile: strings.ReplaceAll(original, "v1", "v6")})
+	var lines []string
+	for line := range strings.SplitSeq(message, "\n") {
+		if !strings.HasPrefix(line, "Input-") && !strings.HasPrefix(line, "Trigger: ") {
+			lines = append(lines, line)
+		}
+	}
+	restored := w.person(strings.TrimSpace(strings.Join(lines, "\n"))+"\nUndoes: "+edit+"\nTrigger: drift\n", map[string]string{redFile: original})
+	w.repo.Git("update-ref", "refs/heads/main", w.repo.Git("commit-tree", "main^{tree}", "-p", "main",
+		"-m", "apps/app: release tenants-red\n\nResourceSet: apps/app\nReleased: tenants-red\nReleased-By: olga\nTrigger: manual"))
+
+	events, got := w.history(Filter{Input: "tenants-red"})
+	want := []string{"released ", "restored ", "edited  by Somebody Else tenants-red", "added tenants-red tenant:>red version:>v1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("timeline (-want +got):\n%s", diff)
+	}
+	if events[0].ReleasedBy != "olga" || events[1].Reverts != edit || events[1].Trigger != "drift" {
+		t.Errorf("events: %+v", events[:2])
+	}
+	w.status(w.verify(Verification{}), restored, Proved)
+}

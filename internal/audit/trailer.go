@@ -12,6 +12,7 @@ import (
 type claim struct {
 	revision string // "main@sha1:…"
 	trigger  string
+	undoes   string     // the commit of a hand edit that is undone
 	sets     []setClaim // one for each ResourceSet, in the message's order
 }
 
@@ -51,6 +52,9 @@ func claimOf(message string) *claim {
 			continue
 		case "Trigger":
 			c.trigger = value
+			continue
+		case "Undoes":
+			c.undoes = value
 			continue
 		}
 		if len(c.sets) == 0 {
@@ -100,6 +104,35 @@ func trailers(message string) [][2]string {
 		found = append(found, [2]string{key, strings.TrimSpace(value)})
 	}
 	return found
+}
+
+// A release is what renderer release records in a commit without files: an end to
+// holding input sets as somebody left them.
+type release struct {
+	resourceSet, by string
+	sets            []string
+}
+
+// releaseOf is nil for a message that is not of a release.
+func releaseOf(message string) *release {
+	if !strings.Contains(message, "\nReleased: ") {
+		return nil
+	}
+	r := &release{}
+	for _, t := range trailers(message) {
+		switch t[0] {
+		case "ResourceSet":
+			r.resourceSet = t[1]
+		case "Released":
+			r.sets = append(r.sets, t[1])
+		case "Released-By":
+			r.by = t[1]
+		}
+	}
+	if r.resourceSet == "" || len(r.sets) == 0 {
+		return nil
+	}
+	return r
 }
 
 // reverts is the commit that a message says it reverts, as git revert writes it.

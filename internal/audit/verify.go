@@ -240,6 +240,7 @@ type examination struct {
 
 	parentTree plumbing.Hash     // of the whole repository; zero for a first commit
 	expected   map[string]string // blob by path from the root of the repository; empty: no such file
+	recorded   map[string]string // blob by path: what may be written again over somebody's edit
 	free       map[string]*given // folders that cannot be rendered again, by path
 	reported   map[string]bool   // files with a finding
 }

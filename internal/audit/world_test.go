@@ -150,7 +150,7 @@ func (w *world) person(message string, files map[string]string) string {
 }
 
 // read is a file of the branch's head.
-func (w *world) read(name string) string { return w.repo.Read("main", name) + "\n" }
+func (w *world) read(name string) string { return w.repo.Read("main", name) }
 
 // open opens the server's repository as a clone.
 func (w *world) open() *Repository {
