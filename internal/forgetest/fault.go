@@ -213,3 +213,10 @@ func record(r *http.Request) *http.Request {
 	kept.Body = http.NoBody
 	return kept
 }
+
+// Calls counts the requests so far.
+func (f *front) Calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.requests)
+}

@@ -41,19 +41,24 @@ type GitHub struct {
 
 // NewGitHub starts a server without repositories that lets everybody in.
 func NewGitHub() *GitHub {
-	g := &GitHub{pageLimit: 100, repos: map[string]*Repo{}, apps: map[string]*App{}, remaining: 5000}
+	g := newModel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+apiPrefix+"/repos/{owner}/{name}/{list}", g.byName)
 	mux.HandleFunc("GET "+apiPrefix+"/repositories/{id}/{list}", g.byID)
 	mux.HandleFunc("GET "+apiPrefix+"/orgs/{owner}/installation", g.installation)
 	mux.HandleFunc("GET "+apiPrefix+"/users/{owner}/installation", g.installation)
 	mux.HandleFunc("POST "+apiPrefix+"/app/installations/{id}/access_tokens", g.mint)
+	g.requests(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		Status(http.StatusNotFound, "Not Found")(w, r, nil)
 	})
 	g.next = mux
 	g.Server = httptest.NewServer(&g.front)
 	return g
+}
+
+func newModel() *GitHub {
+	return &GitHub{pageLimit: 100, repos: map[string]*Repo{}, apps: map[string]*App{}, remaining: 5000}
 }
 
 // RequireToken makes the server refuse requests without this token. It sees

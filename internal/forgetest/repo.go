@@ -21,6 +21,8 @@ type Repo struct {
 	last     int
 	prs      []*pull
 	refs     map[string]map[string]string // "branches" or "tags" → name → commit
+	git      string                       // folder of the repository, if it is a real one (see Host)
+	labels   []string                     // known to the repository, in the order they were made
 }
 
 // A PR is what a pull request is opened with. Fields left empty get a value.
@@ -37,7 +39,10 @@ type PR struct {
 type pull struct {
 	PR
 	number           int
-	open             bool
+	open, merged     bool
+	body             string
+	comments         []string
+	made             bool // through the API, from a branch of the hosted repository
 	created, updated time.Time
 }
 
@@ -128,11 +133,17 @@ func (r *Repo) change(number int, fn func(*pull)) {
 
 // pulls answers as GitHub does: newest first, or by the order asked for.
 func (r *Repo) pulls(query url.Values) []any {
+	r.follow()
 	var open []*pull
 	for _, p := range r.prs {
-		if state := query.Get("state"); state == "all" || p.open == (state != "closed") {
-			open = append(open, p)
+		state, from, to := query.Get("state"), query.Get("head"), query.Get("base")
+		if !(state == "all" || p.open == (state != "closed")) || to != "" && p.Target != to {
+			continue
 		}
+		if from != "" && from != r.owner()+":"+p.Branch {
+			continue
+		}
+		open = append(open, p)
 	}
 	slices.SortStableFunc(open, func(a, b *pull) int {
 		if query.Get("sort") == "updated" {
@@ -166,15 +177,25 @@ func (r *Repo) pullJSON(p *pull) map[string]any {
 	if !p.Ghost {
 		author = r.userJSON(p.Author)
 	}
+	var body, closed, merged any
+	if p.body != "" {
+		body = p.body
+	}
+	if !p.open {
+		closed = p.updated.Format(time.RFC3339)
+	}
+	if p.merged {
+		merged = closed
+	}
 	api := fmt.Sprintf("%s%s/repos/%s", r.github.URL, apiPrefix, r.fullName)
 	return map[string]any{
 		"id": r.id*1000 + int64(p.number), "node_id": "MDExOlB1bGxSZXF1ZXN0MQ==", "number": p.number,
 		"url": fmt.Sprintf("%s/pulls/%d", api, p.number), "html_url": fmt.Sprintf("%s/%s/pull/%d", r.github.URL, r.fullName, p.number),
 		"diff_url": fmt.Sprintf("%s/%s/pull/%d.diff", r.github.URL, r.fullName, p.number),
-		"state":    state, "locked": false, "title": p.Title, "user": author, "body": nil, "labels": labels,
+		"state":    state, "locked": false, "title": p.Title, "user": author, "body": body, "labels": labels,
 		"milestone": nil, "active_lock_reason": nil, "draft": p.Draft,
 		"created_at": p.created.Format(time.RFC3339), "updated_at": p.updated.Format(time.RFC3339),
-		"closed_at": nil, "merged_at": nil, "merge_commit_sha": SHA(p.SHA + " merged"),
+		"closed_at": closed, "merged_at": merged, "merge_commit_sha": SHA(p.SHA + " merged"),
 		"assignee": nil, "assignees": []any{}, "requested_reviewers": []any{}, "requested_teams": []any{},
 		"head": r.headJSON(p), "base": r.sideJSON(r.fullName, r.id, p.Target, SHA(r.fullName+p.Target)),
 		"author_association": "CONTRIBUTOR", "auto_merge": nil,

@@ -18,6 +18,7 @@ type exported struct {
 	versions  []string            // one text per provider: equal texts mean equal exports
 	sensitive map[string][]string // fields by provider
 	fetched   time.Time           // of the oldest listing
+	recorded  bool                // some are what inputs.lock recorded
 	current   bool                // all listings are answers, and no provider has failed since
 }
 
@@ -42,7 +43,7 @@ func (r *Reconciler) exports(previous *expand.Lock, used []*api.ResourceSetInput
 			in.versions = append(in.versions, fmt.Sprintf("%s@%d", obj.Name, p.version))
 		case mentions(previous, obj.Name):
 			var err error
-			in.current = false
+			in.current, in.recorded = false, true
 			if e.Inputs, err = previous.Export(obj.Name); err != nil {
 				return nil, fmt.Errorf("provider %s has not answered yet: %w", obj.NamespacedName(), err)
 			}

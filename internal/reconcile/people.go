@@ -50,6 +50,9 @@ var errNeedHistory = errors.New("earlier commits are needed")
 // respect looks for people's changes in a folder to which a plan writes, and for hand
 // edits in any folder that is not as it is recorded.
 func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot) error {
+	if r.delivery != nil {
+		return nil // a person decides about each pull request, and a no is remembered there
+	}
 	tree := plumbing.ZeroHash
 	if pl.previous != nil {
 		tree = pl.previous.tree
@@ -65,14 +68,17 @@ func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot) error {
 		r.accepted.set(pl.dir, tree) // whoever wrote it, it is what we would write
 		return nil
 	}
-	found, err := r.interventions(pl, base, pl.touched(edited))
+	found, released, err := r.interventions(pl, base, pl.touched(edited))
 	if err != nil {
 		return err
 	}
 	if r.cfg.Drift == config.DriftRestore {
-		r.restore(pl, edited, found)
+		pl.restores = newestOf(found)
+		r.rewrite(pl, edited)
 		return nil
 	}
+	maps.DeleteFunc(edited, func(set string, _ bool) bool { return !released[set] && !released[releasedAll] })
+	r.rewrite(pl, edited) // what was released after a hand edit is written again
 	return r.yield(pl, found)
 }
 
@@ -230,9 +236,9 @@ func (r *Reconciler) edited(pl *plan, base *gitwriter.Snapshot) (map[string]bool
 
 // interventions are, for each of the sets, the newest commits that touched its folder,
 // as far as they are not ours; newest first. A commit of ours to that very folder, or
-// one that releases it, ends the search for it.
-func (r *Reconciler) interventions(pl *plan, base *gitwriter.Snapshot, sets []string) (map[string][]intervention, error) {
-	found := map[string][]intervention{}
+// one that releases it, ends the search for it; the released ones are named apart.
+func (r *Reconciler) interventions(pl *plan, base *gitwriter.Snapshot, sets []string) (found map[string][]intervention, released map[string]bool, err error) {
+	found, released = map[string][]intervention{}, map[string]bool{}
 	open := map[string]bool{}
 	for _, set := range sets {
 		open[set] = true
@@ -244,21 +250,21 @@ func (r *Reconciler) interventions(pl *plan, base *gitwriter.Snapshot, sets []st
 		}
 		parent, err := at.Parent()
 		if errors.Is(err, gitwriter.ErrShallow) {
-			return nil, errNeedHistory
+			return nil, nil, errNeedHistory
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if err := r.intervened(pl, at, parent, open, found); err != nil {
-			return nil, err
+		if err := r.intervened(pl, at, parent, open, found, released); err != nil {
+			return nil, nil, err
 		}
 		at = parent
 	}
-	return found, nil
+	return found, released, nil
 }
 
 // intervened looks at one commit.
-func (r *Reconciler) intervened(pl *plan, at, parent *gitwriter.Snapshot, open map[string]bool, found map[string][]intervention) error {
+func (r *Reconciler) intervened(pl *plan, at, parent *gitwriter.Snapshot, open map[string]bool, found map[string][]intervention, released map[string]bool) error {
 	commit := at.Commit()
 	trailers := trailersOf(commit.Message)
 	ours := slices.Contains(trailers["ResourceSet"], pl.name) && len(trailers["Trigger"]) > 0
@@ -268,6 +274,7 @@ func (r *Reconciler) intervened(pl *plan, at, parent *gitwriter.Snapshot, open m
 				clear(open)
 			}
 			delete(open, set)
+			released[set] = true
 		}
 	}
 	same, err := r.sameFolder(pl.dir, at, parent)
@@ -321,14 +328,19 @@ func (r *Reconciler) folderHash(at *gitwriter.Snapshot, dir string) (plumbing.Ha
 	return entry.Hash, err
 }
 
-// restore undoes hand edits: the edited files are written as they are recorded. What
-// a person reverted is desired still, so it is in the plan already.
-func (r *Reconciler) restore(pl *plan, edited map[string]bool, found map[string][]intervention) {
+// newestOf names one of the commits that are undone, for the message.
+func newestOf(found map[string][]intervention) string {
 	for _, set := range slices.Sorted(maps.Keys(found)) {
-		if list := found[set]; len(list) > 0 && pl.restores == "" {
-			pl.restores = list[0].commit
+		if list := found[set]; len(list) > 0 {
+			return list[0].commit
 		}
 	}
+	return ""
+}
+
+// rewrite writes edited sets as they are recorded. What a person reverted differs from
+// the record, so it is in the plan already.
+func (r *Reconciler) rewrite(pl *plan, edited map[string]bool) {
 	if pl.out == nil || len(edited) == 0 {
 		return
 	}

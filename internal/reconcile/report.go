@@ -56,6 +56,8 @@ type Report struct {
 	Head string
 	// Commits that were pushed, oldest first.
 	Commits []CommitReport
+	// Requests are the pull requests that were opened, updated or closed.
+	Requests []RequestReport
 	// Problems are the failures; what they concern stays as it is committed.
 	Problems []*Problem
 	// Warnings do not keep anything from being rendered.
@@ -69,6 +71,14 @@ type CommitReport struct {
 	Hash                    string
 	ResourceSet             string // namespace/name; empty for a commit of several
 	Added, Updated, Removed int
+}
+
+// A RequestReport says what was done to one pull request.
+type RequestReport struct {
+	Action string // opened, updated or closed
+	Number int
+	URL    string // for people
+	Branch string
 }
 
 // OK reports that nothing failed and nothing was held back.
