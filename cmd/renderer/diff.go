@@ -125,9 +125,7 @@ func otherDefinitions(ctx context.Context, cfg *config.Config, name, scratch str
 	}
 	mirror, err := gitwriter.Open(gitwriter.Config{
 		URL: cfg.Source.URL, Branch: name, Directory: scratch,
-		Credentials: func(ctx context.Context, _ bool) (gitwriter.Auth, error) {
-			return reconcile.GitAuth(ctx, secrets.NewStore(cfg.Secrets.Directory), redactor, cfg.Source.Auth)
-		},
+		Credentials: reconcile.NewGitCredentials(cfg.Source.URL, cfg.Source.Auth, secrets.NewStore(cfg.Secrets.Directory), redactor, "").Get,
 	})
 	if err != nil {
 		return nil, err

@@ -108,12 +108,11 @@ func (t *trail) history(ctx context.Context, dir, cache, url, branch string, aut
 	if dir != "" {
 		return audit.Open(dir, branch)
 	}
+	agent := "renderer/" + readBuildInfo().Version
 	dir, err := gitwriter.FetchHistory(ctx, gitwriter.Config{
 		URL: url, Branch: branch, Directory: filepath.Join(t.cfg.State.Directory, cache),
-		UserAgent: "renderer/" + readBuildInfo().Version,
-		Credentials: func(ctx context.Context, _ bool) (gitwriter.Auth, error) {
-			return reconcile.GitAuth(ctx, secrets.NewStore(t.cfg.Secrets.Directory), t.redactor, auth)
-		},
+		UserAgent:   agent,
+		Credentials: reconcile.NewGitCredentials(url, auth, secrets.NewStore(t.cfg.Secrets.Directory), t.redactor, agent).Get,
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"resourceset.example/renderer/internal/reconcile"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/expand"
 )
@@ -23,13 +24,8 @@ func checkDefinitions(defs *api.Definitions, complete bool) {
 	for _, r := range defs.Receivers {
 		checkReceiver(defs, r)
 	}
-	defs.Warnings = append(defs.Warnings, api.Unsupported(defs, fetchedTypes())...)
+	defs.Warnings = append(defs.Warnings, api.Unsupported(defs, reconcile.FetchedTypes())...)
 	defs.Sort()
-}
-
-// fetchedTypes are the provider types that the service can fetch.
-func fetchedTypes() []string {
-	return []string{api.TypeStatic, api.TypeExternalService, api.TypeGitHubPullRequest}
 }
 
 func templateFaults(rs *api.ResourceSet) []*api.Fault {

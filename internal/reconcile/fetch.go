@@ -110,6 +110,8 @@ func (r *Reconciler) fetch(ctx context.Context, due []*providerState) {
 	if len(due) == 0 {
 		return
 	}
+	// Providers of one repository share a listing, a new one each time that it matters.
+	ctx = provider.WithPass(ctx)
 	slots := make(chan struct{}, max(r.cfg.Inputs.Concurrency, 1))
 	var wg sync.WaitGroup
 	for _, p := range due {
@@ -130,8 +132,8 @@ func (r *Reconciler) fetchOne(ctx context.Context, p *providerState) {
 
 	p.asked, p.listed = r.now(), r.seen
 	result, err := r.ask(ctx, p)
-	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("no complete answer within %s: %w", timeout, ctx.Err())
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("no complete answer within %s: %w", timeout, err)
 	}
 	if err != nil {
 		p.failures++
@@ -166,7 +168,7 @@ func (r *Reconciler) ask(ctx context.Context, p *providerState) (provider.Result
 // rotated one is used at once.
 func (r *Reconciler) connect(ctx context.Context, p *providerState) error {
 	spec := p.object.Spec
-	cfg := provider.Config{Object: p.object, UserAgent: r.userAgent, Limits: r.limits}
+	cfg := provider.Config{Object: p.object, UserAgent: r.userAgent, Limits: r.limits, Shared: r.shared}
 	digest := sha256.New()
 	var err error
 	if cfg.Secret, err = r.secret(ctx, p.object.Namespace, spec.SecretRef, digest); err != nil {

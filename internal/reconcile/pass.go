@@ -208,17 +208,11 @@ func (r *Reconciler) targetHead(ctx context.Context, sourceRead bool) (*gitwrite
 // write makes the target tree equal to the plan. A pass without changes does not
 // talk to the server again.
 func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapshot) {
-	result, err := r.planAndPush(ctx, p, head)
-	for _, n := range lookback() {
-		if !errors.Is(err, errNeedHistory) {
-			break
-		}
-		if head, err = r.target.Deepen(ctx, n); err == nil {
-			if err = r.scan(head); err == nil {
-				result, err = r.planAndPush(ctx, p, head)
-			}
-		}
-	}
+	var result gitwriter.Result
+	err := r.withHistory(ctx, head, func(head *gitwriter.Snapshot) (err error) {
+		result, err = r.planAndPush(ctx, p, head)
+		return err
+	})
 	if err != nil {
 		p.fail("target", fmt.Errorf("target repository: %w", err))
 	}
@@ -233,6 +227,26 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 	if err := errors.Join(r.remember(p, len(result.Commits) > 0), r.accepted.save()); err != nil {
 		p.report.Warnings = append(p.report.Warnings, &Problem{Object: "state folder", Err: err})
 	}
+}
+
+// withHistory calls f with head, and again with more history below the head as long
+// as it asks for it.
+func (r *Reconciler) withHistory(ctx context.Context, head *gitwriter.Snapshot, f func(head *gitwriter.Snapshot) error) error {
+	err := f(head)
+	for _, n := range lookback() {
+		if !errors.Is(err, errNeedHistory) {
+			return err
+		}
+		deeper, deepenErr := r.target.Deepen(ctx, n)
+		if deepenErr != nil {
+			return deepenErr
+		}
+		if err = r.scan(deeper); err != nil {
+			return err
+		}
+		err = f(deeper)
+	}
+	return err
 }
 
 // planAndPush computes what is to be committed on head and pushes it, if it is anything.

@@ -45,7 +45,11 @@ func (r *Reconciler) Preview(ctx context.Context) (*Preview, error) {
 	if head == nil {
 		return nil, p.finish().Err()
 	}
-	commits, err := r.plan(ctx, head, p)
+	var commits []gitwriter.Commit
+	err := r.withHistory(ctx, head, func(head *gitwriter.Snapshot) (err error) {
+		commits, err = r.plan(ctx, head, p)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ package reconcile
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/externalservice"
@@ -31,8 +33,13 @@ func constructors() map[string]constructor {
 		api.TypeStatic:            construct(static.New),
 		api.TypeExternalService:   construct(externalservice.New),
 		api.TypeGitHubPullRequest: construct(github.NewPullRequests),
+		api.TypeGitHubBranch:      construct(github.NewBranches),
+		api.TypeGitHubTag:         construct(github.NewTags),
 	}
 }
+
+// FetchedTypes are the provider types that this version can fetch, sorted.
+func FetchedTypes() []string { return slices.Sorted(maps.Keys(constructors())) }
 
 // construct gives a typed constructor the table's type.
 func construct[F fetcher](make func(provider.Config) (F, error)) constructor {

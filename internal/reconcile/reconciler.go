@@ -58,6 +58,7 @@ type Reconciler struct {
 	userAgent    string
 	mirrors      string
 	limits       *provider.Limits
+	shared       *provider.Shared
 	constructors map[string]constructor
 
 	source, target *gitwriter.Mirror // one and the same when they share a branch
@@ -122,7 +123,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	r := &Reconciler{
 		cfg: opts.Config, secrets: opts.Secrets, redactor: opts.Redactor,
 		log: opts.Log, now: opts.Now, userAgent: "renderer/" + opts.Version,
-		limits: &provider.Limits{}, constructors: constructors(),
+		limits: &provider.Limits{}, shared: &provider.Shared{}, constructors: constructors(),
 		reader:    &source.Reader{},
 		providers: map[string]*providerState{},
 		sets:      map[string]*setState{},
@@ -169,12 +170,15 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 
 // open makes the mirror of one branch below the state folder.
 func (r *Reconciler) open(ctx context.Context, name, url, branch string, ref config.Auth) (*gitwriter.Mirror, error) {
-	if _, err := r.gitAuth(ctx, ref); err != nil {
-		return nil, err
+	credentials := NewGitCredentials(url, ref, r.secrets, r.redactor, r.userAgent)
+	if !ref.Secret.IsZero() {
+		if _, err := r.secrets.Get(ctx, ref.Secret.Namespace, ref.Secret.Name); err != nil {
+			return nil, err // at the start rather than with the first pass
+		}
 	}
 	cfg := gitwriter.Config{
 		URL: url, Branch: branch,
-		Credentials: func(ctx context.Context, _ bool) (gitwriter.Auth, error) { return r.gitAuth(ctx, ref) },
+		Credentials: credentials.Get,
 		Directory:   filepath.Join(r.mirrors, name),
 		Logger:      r.log, Now: r.now, UserAgent: r.userAgent,
 	}
@@ -182,32 +186,6 @@ func (r *Reconciler) open(ctx context.Context, name, url, branch string, ref con
 		cfg.Signer = r.signer // a nil pointer in an interface would not be nil
 	}
 	return gitwriter.Open(cfg)
-}
-
-func (r *Reconciler) gitAuth(ctx context.Context, ref config.Auth) (gitwriter.Auth, error) {
-	return GitAuth(ctx, r.secrets, r.redactor, ref)
-}
-
-// GitAuth reads Git credentials under the keys that Flux uses for them. They are
-// added to those that must never be shown.
-func GitAuth(ctx context.Context, store secretStore, redactor *secrets.Redactor, ref config.Auth) (gitwriter.Auth, error) {
-	if ref.Secret.IsZero() {
-		return gitwriter.Auth{}, nil
-	}
-	data, err := store.Get(ctx, ref.Secret.Namespace, ref.Secret.Name)
-	if err != nil {
-		return gitwriter.Auth{}, err
-	}
-	redactor.Add(ref.Secret.String(), data)
-	auth := gitwriter.Auth{
-		Username: string(data["username"]), Password: string(data["password"]), BearerToken: string(data["bearerToken"]),
-		Identity: data["identity"], KnownHosts: data["known_hosts"],
-		CAFile: data["ca.crt"], ClientCert: data["tls.crt"], ClientKey: data["tls.key"],
-	}
-	if len(auth.Identity) > 0 {
-		auth.Passphrase, auth.Password = auth.Password, ""
-	}
-	return auth, nil
 }
 
 // Close gives the state folder back.

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"resourceset.example/renderer/internal/schedule"
@@ -75,7 +76,7 @@ func (d *definitions) definitionProblems() (problems, warnings []*Problem) {
 	for _, f := range d.Faults {
 		problems = append(problems, faultProblem(f))
 	}
-	for _, f := range d.Warnings {
+	for _, f := range slices.Concat(d.Warnings, api.Unsupported(d.Definitions, FetchedTypes())) {
 		warnings = append(warnings, faultProblem(f))
 	}
 	return problems, warnings
