@@ -18,7 +18,7 @@ import (
 const (
 	// maxPacks is how many packfiles a mirror has at most: each is looked at for every
 	// object, and keeps a file open.
-	maxPacks = 64
+	maxPacks = 32
 	// minGarbage and garbageFactor say when a mirror has grown too far beyond what its
 	// first fetch brought, by keeping what every commit since has replaced.
 	minGarbage    = 64 << 20

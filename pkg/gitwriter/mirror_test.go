@@ -51,6 +51,7 @@ var damages = map[string]func(t *testing.T, dir string){
 }
 
 func TestRule09_DamagedMirrorIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1\n", "d/b": "2\n", "d/e/f": strings.Repeat("x", 10_000)})
 	for name, damage := range damages {
@@ -135,6 +136,7 @@ func overwrite(t *testing.T, path, text string) {
 }
 
 func TestForeignFolderIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keep := filepath.Join(dir, "thesis.tex")
 	overwrite(t, keep, "years of work")
@@ -148,6 +150,7 @@ func TestForeignFolderIsLeftAlone(t *testing.T) {
 }
 
 func TestSecondMirrorInOneFolder(t *testing.T) {
+	t.Parallel()
 	cfg := gitwriter.Config{URL: "file:///x", Directory: t.TempDir()}
 	first := open(t, cfg)
 	if _, err := gitwriter.Open(cfg); !errors.Is(err, gitwriter.ErrLocked) {
@@ -164,6 +167,7 @@ func TestSecondMirrorInOneFolder(t *testing.T) {
 
 // A restart finds the mirror and transfers nothing but the list of branches.
 func TestRestartFetchesNothing(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1\n"})
 	requests := []string{}
@@ -194,16 +198,17 @@ func TestRestartFetchesNothing(t *testing.T) {
 
 // Packs do not pile up: after many pushes there are few, and everything can be read.
 func TestPacksAreCombined(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	dir := t.TempDir()
 	m := open(t, gitwriter.Config{URL: repo.URL(), Directory: dir})
-	for n := range 80 {
+	for n := range 40 {
 		if _, err := m.Update(t.Context(), commits(write("x", map[string]string{fmt.Sprintf("d%d/f", n%7): fmt.Sprint(n)}))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	packs := matches(t, dir, "mirror-*.git/objects/pack/*.pack")
-	if len(packs) > 64 {
+	if len(packs) > 32 {
 		t.Errorf("%d packs", len(packs))
 	}
 	snapshot, err := m.Fetch(t.Context())
@@ -224,6 +229,7 @@ func TestPacksAreCombined(t *testing.T) {
 // FR-100: what is transferred depends neither on the length of the history nor, after
 // the first fetch, on the size of the repository.
 func TestFR100TransfersOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	clone := repo.Clone("main")
 	files := map[string]string{}
@@ -267,6 +273,7 @@ func TestFR100TransfersOnlyWhatIsNew(t *testing.T) {
 
 // FR-35: Azure DevOps answers 400 to a fetch without multi_ack.
 func TestFR35ServerThatDemandsMultiAck(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1\n"})
 	backend := gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "", "")
@@ -305,6 +312,7 @@ func (readCloser) Close() error { return nil }
 
 // A server that knows neither shallow clones nor anything else optional.
 func TestServerWithoutCapabilities(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1\n"})
 	backend := gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "", "")
@@ -341,6 +349,7 @@ func withoutCapabilities(list []byte) []byte {
 }
 
 func TestSHA256RepositoryIsAClearError(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sha256.git")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

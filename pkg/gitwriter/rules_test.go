@@ -24,6 +24,7 @@ import (
 
 // FR-30: the branch is moved while the server has our push in hand.
 func TestRule06_BranchMovedDuringPush_FR30(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
 	repo.Hook("update", `
@@ -43,6 +44,7 @@ git update-ref refs/heads/main "$new"`)
 
 // FR-31: the server takes the pack and refuses the branch.
 func TestRule06_RefusedPushIsReported_FR31(t *testing.T) {
+	t.Parallel()
 	for _, hook := range []string{"pre-receive", "update"} {
 		repo := gittest.NewRepo(t)
 		base := repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
@@ -64,6 +66,7 @@ func TestRule06_RefusedPushIsReported_FR31(t *testing.T) {
 
 // FR-31, the other way round: a server that says ok and does nothing is not believed.
 func TestRule06_SuccessIsReadBack(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
 	backend := gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "", "")
@@ -87,6 +90,7 @@ func TestRule06_SuccessIsReadBack(t *testing.T) {
 // The connection is lost after the server has the push: the outcome is found out, and
 // nothing is pushed twice.
 func TestRule06_ConnectionLostMidPush(t *testing.T) {
+	t.Parallel()
 	for _, reached := range []bool{true, false} {
 		repo := gittest.NewRepo(t)
 		base := repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
@@ -120,6 +124,7 @@ func TestRule06_ConnectionLostMidPush(t *testing.T) {
 
 // Somebody pushes on top of ours before we read the branch back.
 func TestRule06_PushedOnTopAtOnce(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
 	repo.Hook("post-receive", `
@@ -143,6 +148,7 @@ git update-ref refs/heads/main "$top"`)
 }
 
 func TestRule06_GivesUpAfterManyRaces(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"n": "0"})
 	m := open(t, gitwriter.Config{URL: repo.URL(), MaxAttempts: 3})
@@ -162,6 +168,7 @@ func TestRule06_GivesUpAfterManyRaces(t *testing.T) {
 
 // Issue 3, item 1, in small: every writer's every change lands once.
 func TestRule10_ManyWritersOnOneBranch(t *testing.T) {
+	t.Parallel()
 	const writers, changes = 3, 3 // BenchmarkContention has more
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
@@ -194,6 +201,7 @@ func TestRule10_ManyWritersOnOneBranch(t *testing.T) {
 
 // FR-32: nothing to change, nothing pushed, however often.
 func TestFR32NoChangeNoCommit(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	m := open(t, gitwriter.Config{URL: repo.URL()})
 	files := map[string]string{"gen/a/b.yaml": "b: 1\n", "gen/c.yaml": "c: 1\n"}
@@ -214,6 +222,7 @@ func TestFR32NoChangeNoCommit(t *testing.T) {
 
 // FR-33: what others have beside and inside our folders stays, in every bit.
 func TestRule07_ForeignFilesStay_FR33(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	clone := repo.Clone("main")
 	clone.Write(map[string]string{
@@ -251,6 +260,7 @@ func TestRule07_ForeignFilesStay_FR33(t *testing.T) {
 
 // FR-34: the remote was reset to an older commit, by force.
 func TestFR34RewrittenHistory(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Config("receive.denyNonFastForwards", "false")
 	c1 := repo.Commit("main", "c1", map[string]string{"a": "1"})
@@ -304,6 +314,7 @@ func TestFR36LineEndings(t *testing.T) {
 
 // Rule 12: nothing is written through a link, and no link is read through.
 func TestRule12_LinksAreNotFollowed(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	clone := repo.Clone("main")
 	clone.Write(map[string]string{"real/a": "1\n", "link": "real", "gen/file": "x\n", "gen/link": "../real/a"})
@@ -354,6 +365,7 @@ func TestRule12_LinksAreNotFollowed(t *testing.T) {
 }
 
 func TestBadPathsAreRefused(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	m := open(t, gitwriter.Config{URL: repo.URL()})
 	for _, path := range []string{
@@ -375,6 +387,7 @@ func TestBadPathsAreRefused(t *testing.T) {
 
 // FR-38: the token expired between fetch and push.
 func TestFR38RejectedTokenIsAskedForOnce(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1"})
 	backend := gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "", "")

@@ -36,6 +36,7 @@ func transports(t *testing.T, repo *gittest.Repo) map[string]gitwriter.Config {
 // On every transport: create the branch, follow somebody else, update, refuse nothing,
 // and read everything back.
 func TestEveryTransport(t *testing.T) {
+	t.Parallel()
 	for name := range transports(t, gittest.NewRepo(t)) {
 		t.Run(name, func(t *testing.T) {
 			repo := gittest.NewRepo(t)
@@ -66,6 +67,7 @@ func TestEveryTransport(t *testing.T) {
 }
 
 func TestHTTPStatusBecomesTypedError(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	password := repo.HTTP("bot", "right")
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,6 +109,7 @@ func TestHTTPStatusBecomesTypedError(t *testing.T) {
 
 // FR-86: credentials with a line break, or inside the URL, appear in no error.
 func TestFR86ErrorsHoldNoCredentials(t *testing.T) {
+	t.Parallel()
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, password, _ := r.BasicAuth()
 		http.Error(w, "no "+password+" "+url.QueryEscape(password)+" "+r.Header.Get("Authorization"), http.StatusForbidden)
@@ -137,6 +140,7 @@ func TestFR86ErrorsHoldNoCredentials(t *testing.T) {
 
 // FR-81: a redirect to another host is not followed, so nothing of ours gets there.
 func TestFR81RedirectToAnotherHostIsRefused(t *testing.T) {
+	t.Parallel()
 	var reached atomic.Int32
 	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(evil.Close)
@@ -157,6 +161,7 @@ func TestFR81RedirectToAnotherHostIsRefused(t *testing.T) {
 }
 
 func TestRedirectOnOneHostIsFollowed(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	backend := gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "bot", "secret")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -175,6 +180,7 @@ func TestRedirectOnOneHostIsFollowed(t *testing.T) {
 
 // FR-92: a server that accepts and never answers is given up.
 func TestFR92SilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
 	address := gittest.SilentListener(t)
 	key := gittest.SSHServer(t)
 	for name, cfg := range map[string]gitwriter.Config{
@@ -199,6 +205,7 @@ func TestFR92SilentServerIsGivenUp(t *testing.T) {
 
 // FR-92, push: the list is served, the push is not answered.
 func TestFR92SilentPushIsGivenUp(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1"})
 	backend := gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "", "")
@@ -219,6 +226,7 @@ func TestFR92SilentPushIsGivenUp(t *testing.T) {
 }
 
 func TestSSHHostKeys(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1"})
 	server, other := gittest.SSHServer(t), gittest.SSHServer(t)
@@ -261,6 +269,7 @@ func TestSSHHostKeys(t *testing.T) {
 }
 
 func TestSSHMissingRepository(t *testing.T) {
+	t.Parallel()
 	server := gittest.SSHServer(t)
 	m := open(t, gitwriter.Config{URL: server.URL + "/does/not/exist.git",
 		Auth: gitwriter.Auth{Identity: server.Identity, KnownHosts: server.KnownHosts}})
@@ -272,6 +281,7 @@ func TestSSHMissingRepository(t *testing.T) {
 }
 
 func TestTLSWithOwnCertificates(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	server := httptest.NewUnstartedServer(gittest.HTTPHandler(t, filepath.Dir(repo.Dir), "", ""))
 	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
@@ -299,6 +309,7 @@ func TestTLSWithOwnCertificates(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
+	t.Parallel()
 	for _, good := range []string{
 		"https://git.example.com/org/fleet.git", "http://h:8080/x", "ssh://git@h:2222/x.git", "ssh://h/~me/x.git",
 		"git@github.com:org/x.git", "h:x", "file:///srv/git/x.git", " https://h/x ",

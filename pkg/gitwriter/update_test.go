@@ -53,6 +53,7 @@ func write(message string, files map[string]string) gitwriter.Commit {
 }
 
 func TestUpdateCreatesBranchInEmptyRepository(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	m := open(t, gitwriter.Config{URL: repo.URL()})
 	ctx := t.Context()
@@ -107,6 +108,7 @@ func TestUpdateCreatesBranchInEmptyRepository(t *testing.T) {
 }
 
 func TestUpdateAgainstCompetingPusher(t *testing.T) {
+	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"README.md": "hello\n", "other/x": "x\n"})
 	m := open(t, gitwriter.Config{URL: repo.URL()})
