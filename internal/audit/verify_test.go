@@ -56,20 +56,6 @@ func TestVerifyProvesOneCommitForTheWholePass(t *testing.T) {
 // The tampering that a forger would try: each is found, with file and author.
 func TestVerifyFindsTampering(t *testing.T) {
 	t.Parallel()
-	edit := func(w *world, file, old, new string) map[string]string {
-		text := w.read(file)
-		if !strings.Contains(text, old) {
-			w.t.Fatalf("%s has no %q:\n%s", file, old, text)
-		}
-		return map[string]string{file: strings.ReplaceAll(text, old, new)}
-	}
-	// relock changes a manifest together with everything that names its blob.
-	relock := func(w *world, file, old, new string) map[string]string {
-		files := edit(w, file, old, new)
-		lock := folder + "/" + lockName
-		files[lock] = strings.ReplaceAll(w.read(lock), expand.BlobHash([]byte(w.read(file))), expand.BlobHash([]byte(files[file])))
-		return files
-	}
 	lock := folder + "/" + lockName
 	cases := map[string]struct {
 		files func(w *world) map[string]string
@@ -105,6 +91,38 @@ func TestVerifyFindsTampering(t *testing.T) {
 			w.finding(w.verify(Verification{Since: "HEAD~1"}), hash, Altered, c.words...)
 		})
 	}
+}
+
+// edit replaces a text in a file of the branch.
+func edit(w *world, file, old, new string) map[string]string {
+	text := w.read(file)
+	if !strings.Contains(text, old) {
+		w.t.Fatalf("%s has no %q:\n%s", file, old, text)
+	}
+	return map[string]string{file: strings.ReplaceAll(text, old, new)}
+}
+
+// relock changes a manifest together with the record that names its blob.
+func relock(w *world, file, old, new string) map[string]string {
+	files := edit(w, file, old, new)
+	lock := folder + "/" + lockName
+	files[lock] = strings.ReplaceAll(w.read(lock), expand.BlobHash([]byte(w.read(file))), expand.BlobHash([]byte(files[file])))
+	if files[lock] == w.read(lock) {
+		w.t.Fatalf("%s does not list the blob of %s", lock, file)
+	}
+	return files
+}
+
+// One of our commits replaced by another with the same parent and message, in which
+// manifest and record agree: only rendering again tells.
+func TestVerifyFindsAmendedCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hash := w.rendered()
+	w.person("scratch", relock(w, redFile, "v1", "v6"))
+	amended := w.repo.Git("commit-tree", "main^{tree}", "-p", hash+"^", "-m", w.message(hash))
+	w.repo.Git("update-ref", "refs/heads/main", amended)
+	w.finding(w.verify(Verification{}), amended, Altered, redFile, "is not what the definitions and the recorded inputs give")
 }
 
 func TestVerifyReportsEditsOfOthers(t *testing.T) {
