@@ -343,8 +343,12 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 func (r *Reconciler) wrote(plan *plan, head plumbing.Hash) {
 	if plan.removed {
 		delete(r.committed, plan.dir)
+		delete(r.written, plan.dir)
 		r.accepted.set(plan.dir, plumbing.ZeroHash)
 		return
+	}
+	if state := r.sets[plan.name]; state != nil {
+		r.written[plan.dir] = written{rs: state.rs, inputs: plan.lock.InputsDigest(), lock: plan.lockHash}
 	}
 	c := &committed{dir: plan.dir, hash: plan.lockHash, lock: plan.lock}
 	r.committed[plan.dir] = c

@@ -18,6 +18,7 @@ import (
 	"resourceset.example/renderer/internal/cron"
 	"resourceset.example/renderer/internal/secrets"
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/expand"
 	"resourceset.example/renderer/pkg/gitwriter"
 	"resourceset.example/renderer/pkg/gitwriter/signing"
 	"resourceset.example/renderer/pkg/source"
@@ -79,13 +80,15 @@ type Reconciler struct {
 	providers map[string]*providerState // by namespace/name
 	sets      map[string]*setState      // by ResourceSet folder
 	claims    *claimIndex
+	encode    func(expand.Object) ([]byte, error) // nil but for tests of two versions
 
 	// committed is what Git held when last looked at, by ResourceSet folder: at the
 	// commit scanned. The number seen grows whenever somebody else changed some of it.
 	committed map[string]*committed
 	scanned   plumbing.Hash
 	seen      uint64
-	accepted  *acceptedFolders // those that are known to be as we left them
+	written   map[string]written // by ResourceSet folder
+	accepted  *acceptedFolders   // those that are known to be as we left them
 
 	trigger      string // of the running pass
 	pushErr      error
@@ -138,6 +141,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 		r.now = time.Now
 	}
 	r.mirrors = cmp.Or(opts.Mirrors, r.cfg.State.Directory)
+	r.written = map[string]written{}
 	r.accepted = openAccepted(r.cfg.State.Directory)
 	r.heldFile = OpenHeld(r.cfg.State.Directory)
 	var err error

@@ -18,6 +18,7 @@ import (
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/internal/gittest"
 	"resourceset.example/renderer/internal/secrets"
+	"resourceset.example/renderer/pkg/expand"
 )
 
 // A world is a definitions repository with everything that a pass needs around
@@ -31,7 +32,8 @@ type world struct {
 	clock        *clock
 	log          *strings.Builder
 	redactor     *secrets.Redactor
-	r            *Reconciler // the one that is running; nil after a restart
+	encode       func(expand.Object) ([]byte, error) // in place of the real one, if set
+	r            *Reconciler                         // the one that is running; nil after a restart
 }
 
 // A clock stands still until it is told to move.
@@ -188,6 +190,7 @@ func (w *world) pass(req request) *Report {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		w.r.encode = w.encode
 	}
 	w.clock.Advance(time.Hour) // past every pause after a failure
 	report := w.r.pass(context.Background(), req)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"resourceset.example/renderer/internal/forgetest"
+	"resourceset.example/renderer/pkg/expand"
+)
+
+// peer is a second renderer on the same target: another process, with its own state.
+func (w *world) peer() *world {
+	w.t.Helper()
+	other := *w
+	cfg := *w.cfg
+	cfg.State.Directory = w.t.TempDir()
+	other.cfg, other.r, other.log = &cfg, nil, &strings.Builder{}
+	w.t.Cleanup(other.restart)
+	return &other
+}
+
+// whileListing runs f once, after the orchestrator has answered a listing and before
+// the one who asked goes on.
+func (w *world) whileListing(f func()) {
+	var once sync.Once
+	w.orchestrator.Break(func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(rw, r)
+		once.Do(func() {
+			w.orchestrator.Heal()
+			f()
+		})
+	})
+}
+
+// FR-41: a renderer that listed before another one pushed does not remove what that
+// one has just added, and does not push an old value back.
+func TestRule10_OlderListingRemovesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	b := w.peer()
+	b.ok()
+
+	// A lists without blue. Before it goes on, blue is back, green is new and red has
+	// another version, and B has pushed all that.
+	w.tenants("red=1.1")
+	w.whileListing(func() {
+		w.tenants("red=2.0", "blue", "green")
+		b.ok()
+	})
+	w.ok()
+	w.has("red", "blue", "green")
+	w.contains(redFile, `"2.0"`)
+	if out := w.repo.Git("log", "-p", "--format=%s"); strings.Contains(out, `"1.1"`) {
+		t.Errorf("an old value was pushed:\n%s", out)
+	}
+	w.unchanged(w.ok)
+	w.unchanged(b.ok)
+}
+
+// The same when the older listing is from an earlier pass altogether.
+func TestRule10_ListingOfAnEarlierPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	b := w.peer()
+	w.tenants("red", "blue", "green")
+	b.ok()
+	// A's listing is not due: it plans from what it knows, on B's commit.
+	asked := len(w.orchestrator.Requests())
+	report := w.unchanged(func() *Report { return w.pass(request{trigger: TriggerSource, targets: nil}) })
+	if !report.OK() {
+		t.Fatal(report.Err())
+	}
+	w.has("red", "blue", "green")
+	if len(w.orchestrator.Requests()) == asked {
+		t.Error("the provider was not asked again")
+	}
+}
+
+// Two renderers that make different bytes of the same inputs change hands at most once.
+func TestRule10_DifferentVersionsDoNotFight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	b := w.peer()
+	// B stands for another version: its output has a mark in it that A's lacks.
+	b.cfg.Target.Commit.Author.Name = "other version"
+	b.encode = func(object expand.Object) ([]byte, error) {
+		data, err := expand.Encode(object.Content)
+		return append(data, "# version two\n"...), err
+	}
+	b.ok()
+	before := w.repo.Git("rev-list", "--count", "main")
+	for range 20 {
+		w.once()
+		b.once()
+	}
+	if after := w.repo.Git("rev-list", "--count", "main"); after != before {
+		t.Errorf("they fought:\n%s", w.repo.Git("log", "--format=%an %s"))
+	}
+	if !strings.Contains(w.log.String(), "another renderer makes other files") {
+		t.Error("nobody is told")
+	}
+	// New inputs end it.
+	w.tenants("red=3.0", "blue")
+	w.once()
+	w.contains(redFile, "3.0")
+}
+
+// FR-40: a push webhook for a commit of our own starts nothing.
+func TestOwnPushIsNoReasonToRender(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	w.orchestrator.Break(forgetest.Status(http.StatusTeapot, "must not be asked"))
+	report := w.unchanged(func() *Report {
+		return w.pass(request{trigger: TriggerWebhook, targets: []Target{{Kind: "GitRepository", Namespace: "flux-system", Name: "flux-system"}}})
+	})
+	if len(report.Commits) != 0 {
+		t.Errorf("commits: %+v", report.Commits)
+	}
+}
