@@ -78,6 +78,17 @@ func Hang() Fault {
 	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }
 }
 
+// Wait answers when the channel is closed, or when the client goes away.
+func Wait(until <-chan struct{}) Fault {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		select {
+		case <-until:
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
+
 // RateLimited is the primary limit, as GitHub answers it.
 func RateLimited(reset time.Time) Fault {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -265,6 +265,9 @@ func (r *Reconciler) reportRequest(p *pass, branch, action string, req *forge.Re
 // answered. A merged one counts as well, for either the target branch that we look at
 // is older than the merge, or somebody has undone it since.
 func (r *Reconciler) answered(ctx context.Context, client forgeClient, req *forge.Request, wanted string) (bool, error) {
+	if strings.Contains(req.Body, withdrawn) {
+		return false, nil
+	}
 	if proposes(req.Body, wanted) {
 		return true, nil
 	}

@@ -28,7 +28,8 @@ type forgeClient interface {
 	Create(ctx context.Context, branch string, content forge.Content) (*forge.Request, error)
 	// Update changes what differs, and adds the labels that are missing.
 	Update(ctx context.Context, r *forge.Request, content forge.Content) error
-	Close(ctx context.Context, r *forge.Request, comment string) error
+	// Close comments, and then closes with a last text in one step.
+	Close(ctx context.Context, r *forge.Request, body, comment string) error
 	Commit(ctx context.Context, hash string) (*forge.Commit, error)
 }
 

@@ -78,7 +78,7 @@ func (r *Reconciler) retire(ctx context.Context, p *pass, name string, why retir
 		if why.wanted != "" && from.wanted == why.wanted {
 			reason = "The target branch has all of it already."
 		}
-		if err := client.Close(ctx, req, reason+" If something changes, there will be a new pull request."); err != nil {
+		if err := client.Close(ctx, req, withdraw(req.Body), reason+" If something changes, there will be a new pull request."); err != nil {
 			return at, err
 		}
 		r.reportRequest(p, branch, "closed", req)

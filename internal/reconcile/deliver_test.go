@@ -4,7 +4,6 @@ package reconcile
 
 import (
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,9 +38,8 @@ func TestPullRequestFromOpeningToMerge(t *testing.T) {
 				t.Errorf("a pass without changes asked the forge %d times", n)
 			}
 			w.restart()
-			w.quiet("another process")
 			w.elsewhere()
-			w.quiet("somebody else's commit")
+			w.quiet("another process, and somebody else's commit")
 
 			w.tenants("red=2.0", "blue")
 			w.ok()
@@ -228,11 +226,9 @@ func TestOneRequestForAll(t *testing.T) {
 	if r.Title != "update 2 ResourceSets: apps/app, apps/other" || !strings.Contains(r.Body, "### ResourceSet `apps/app`") || !strings.Contains(r.Body, "### ResourceSet `apps/other`") {
 		t.Errorf("the request says %s\n%s", r.Title, r.Body)
 	}
-	if got := w.repo.Git("log", "--format=%s", "main.."+w.branch("all")); got != "apps/other: add one, two, three\napps/app: add red, blue" {
+	if got := w.repo.Git("log", "--format=%s", "main.."+w.branch("all")); got != "apps/other: add other-one, other-two, other-three\napps/app: add red, blue" {
 		t.Errorf("commits of the branch:\n%s", got)
 	}
-	w.restart()
-	w.quiet("another process")
 	w.merge("all", "rebase")
 	w.ok()
 	w.has("red", "blue")
@@ -247,6 +243,10 @@ func TestOneRequestForAll(t *testing.T) {
 func TestRule06_PeoplesCommitsOnOurBranchAreKept(t *testing.T) {
 	t.Parallel()
 	w := newRequestWorld(t, "github")
+	w.ok()
+	w.merge("apps/app", "merge")
+	w.ok()
+	w.tenants("red", "blue", "green")
 	w.ok()
 	branch := w.branch("apps/app")
 	w.elsewhere()
@@ -266,8 +266,7 @@ func TestRule06_PeoplesCommitsOnOurBranchAreKept(t *testing.T) {
 	w.tenants("red=3.0", "blue")
 	report := w.quiet("somebody's commit, and something new")
 	w.problem(report, branch+" has commits that are not renderer's", "delete the branch")
-	w.tenants() // nothing left to propose: still theirs
-	w.restart()
+	w.tenants("red", "blue")
 	report = w.quiet("somebody's commit, and nothing to propose")
 	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0].Error(), "somebody else's commits") {
 		t.Errorf("warnings: %v", report.Warnings)
@@ -275,7 +274,7 @@ func TestRule06_PeoplesCommitsOnOurBranchAreKept(t *testing.T) {
 	w.tenants("red=3.0", "blue")
 	w.repo.Git("update-ref", "-d", "refs/heads/"+branch)
 	w.ok()
-	w.is("apps/app", 2, "open")
+	w.is("apps/app", 3, "open")
 
 	// An amended commit keeps our trailers, and is theirs all the same.
 	clone = w.repo.Clone(branch)
@@ -318,8 +317,10 @@ func TestRule03_RequestsOutliveFaults(t *testing.T) {
 	w.ok()
 	w.define(map[string]string{"app.yaml": "kind: [", "tenants.yaml": w.provider("tenants")})
 	w.quiet("a definition that cannot be read")
-	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "inputs.version", "inputs.nothing", 1)})
+	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "<< inputs.version | quote >>", "<< if >>", 1)})
 	w.quiet("a template that fails")
+	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "kind: ResourceSet\nmetadata:\n", "kind: ResourceSet\nmetadata:\n  annotations: {fluxcd.controlplane.io/reconcile: disabled}\n", 1)})
+	w.quiet("a ResourceSet that is switched off")
 	w.is("apps/app", 1, "open")
 	w.define(map[string]string{"app.yaml": "", "other.yaml": inlineSet("other")})
 	w.ok()
@@ -344,13 +345,12 @@ func TestRule05_ApprovalHoldsUntilTheMerge(t *testing.T) {
 	if !strings.Contains(r.Body, "| removed | `red` |") {
 		t.Errorf("the request says\n%s", r.Body)
 	}
-	w.quiet("the removal waits")
 	w.restart()
 	w.quiet("the removal waits in another process")
 	w.merge("apps/app", "merge")
 	w.ok()
 	w.has()
-	if left, _ := filepath.Glob(filepath.Join(w.cfg.State.Directory, approvedName, "*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(w.cfg.State.Directory, "held", approvedName, "*")); len(left) != 0 {
 		t.Errorf("the approval is still there: %v", left)
 	}
 }
@@ -359,15 +359,11 @@ func TestRule05_ApprovalHoldsUntilTheMerge(t *testing.T) {
 func approve(t *testing.T, w *world) {
 	t.Helper()
 	held := OpenHeld(w.cfg.State.Directory)
-	doc, err := held.read()
-	if err != nil || len(doc.Plans) != 1 {
-		t.Fatalf("held: %+v, %v", doc, err)
+	plans, err := held.Plans()
+	if err != nil || len(plans) != 1 {
+		t.Fatalf("held: %+v, %v", plans, err)
 	}
-	dir := filepath.Join(w.cfg.State.Directory, approvedName)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, doc.Plans[0].Digest), []byte("tester\n"), 0o600); err != nil {
+	if err := held.Approve(plans[0].Digest, "tester"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"resourceset.example/renderer/internal/forge"
@@ -57,6 +58,17 @@ func mark(pr *proposal) string {
 // proposes reports whether a text has the mark of a proposal of the same content.
 func proposes(body, wanted string) bool {
 	return strings.Contains(body, "<!-- renderer proposal "+wanted+" base ")
+}
+
+// withdrawn is the mark of a request that renderer closed itself, which is nobody's
+// answer.
+const withdrawn = "<!-- renderer proposal withdrawn -->"
+
+var anyMark = regexp.MustCompile(`<!-- renderer proposal [^>]*-->`)
+
+// withdraw is the text of a request without what it proposed.
+func withdraw(body string) string {
+	return strings.TrimRight(anyMark.ReplaceAllString(body, ""), "\n ") + "\n\n" + withdrawn + "\n"
 }
 
 // section is what happens to one ResourceSet: a table of its input sets, and the

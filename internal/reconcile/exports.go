@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,8 @@ func (r *Reconciler) exports(previous *expand.Lock, used []*api.ResourceSetInput
 				return nil, fmt.Errorf("provider %s has not answered yet: %w", obj.NamespacedName(), err)
 			}
 			in.versions = append(in.versions, obj.Name+"@recorded")
+		case p != nil && p.fetching:
+			return nil, errWaiting
 		default:
 			return nil, &unknownInputsError{Provider: obj.NamespacedName()}
 		}
@@ -55,6 +58,9 @@ func (r *Reconciler) exports(previous *expand.Lock, used []*api.ResourceSetInput
 	}
 	return in, nil
 }
+
+// errWaiting is a provider whose first answer is still under way.
+var errWaiting = errors.New("waiting for the first answer of a provider")
 
 // mentions reports whether a lock records anything of a provider.
 func mentions(lock *expand.Lock, provider string) bool {

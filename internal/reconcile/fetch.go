@@ -4,8 +4,6 @@ package reconcile
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -13,7 +11,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"resourceset.example/renderer/internal/schedule"
@@ -39,6 +36,7 @@ type providerState struct {
 
 	asked    time.Time // when the last fetch began
 	missed   time.Time // the last slot that passed without a fetch
+	fetching bool      // a fetch is under way
 	listedAt time.Time // when the fetch began that exported is from
 	failures int       // in a row
 	err      error
@@ -101,96 +99,6 @@ func (r *Reconciler) decide(p *providerState) schedule.Decision {
 		history.NotBefore = limited.Until
 	}
 	return p.plan.At(r.now(), history)
-}
-
-// fetch asks the providers, at most inputs.concurrency at once, and returns those
-// that failed as problems. Providers that another one's failure does not concern
-// are not affected by it.
-func (r *Reconciler) fetch(ctx context.Context, due []*providerState) {
-	if len(due) == 0 {
-		return
-	}
-	// Providers of one repository share a listing, a new one each time that it matters.
-	ctx = provider.WithPass(ctx)
-	slots := make(chan struct{}, max(r.cfg.Inputs.Concurrency, 1))
-	var wg sync.WaitGroup
-	for _, p := range due {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			r.fetchOne(ctx, p)
-		})
-	}
-	wg.Wait()
-}
-
-// fetchOne touches nothing but p, so that fetches can run side by side.
-func (r *Reconciler) fetchOne(ctx context.Context, p *providerState) {
-	timeout := fetchTimeout(p.object)
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-
-	p.asked, p.listed = r.now(), r.seen
-	result, err := r.ask(ctx, p)
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("no complete answer within %s: %w", timeout, err)
-	}
-	if err != nil {
-		p.failures++
-		p.err = err
-		return
-	}
-	if !p.answered || !reflect.DeepEqual(p.exported, result.Inputs) {
-		p.version++
-	}
-	p.exported, p.answered, p.listedAt = result.Inputs, true, p.asked
-	p.failures, p.err, p.warnings = 0, nil, result.Warnings
-	if result.Forks > 0 {
-		r.log.Debug("left out change requests from forks", "provider", p.object.NamespacedName(), "count", result.Forks)
-	}
-	r.log.Debug("fetched inputs", "provider", p.object.NamespacedName(), "type", p.object.Spec.Type,
-		"inputs", len(result.Inputs), "duration", r.now().Sub(p.asked))
-}
-
-func (r *Reconciler) ask(ctx context.Context, p *providerState) (provider.Result, error) {
-	if err := r.connect(ctx, p); err != nil {
-		return provider.Result{}, err
-	}
-	previous := p.exported
-	if !p.answered {
-		previous = r.recorded(p.object)
-	}
-	return p.client.Fetch(ctx, previous)
-}
-
-// connect makes the provider's client, or keeps the one it has while neither the
-// definition nor the secrets changed. Secrets are read every time, so that a
-// rotated one is used at once.
-func (r *Reconciler) connect(ctx context.Context, p *providerState) error {
-	spec := p.object.Spec
-	cfg := provider.Config{Object: p.object, UserAgent: r.userAgent, Limits: r.limits, Shared: r.shared}
-	digest := sha256.New()
-	var err error
-	if cfg.Secret, err = r.secret(ctx, p.object.Namespace, spec.SecretRef, digest); err != nil {
-		return fmt.Errorf("spec.secretRef: %w", err)
-	}
-	if cfg.CertSecret, err = r.secret(ctx, p.object.Namespace, spec.CertSecretRef, digest); err != nil {
-		return fmt.Errorf("spec.certSecretRef: %w", err)
-	}
-	made := hex.EncodeToString(digest.Sum(nil))
-	if p.client != nil && p.made == made {
-		return nil
-	}
-	make, ok := r.constructors[spec.Type]
-	if !ok {
-		return &unsupportedTypeError{Type: spec.Type}
-	}
-	client, err := make(cfg)
-	if err != nil {
-		return err
-	}
-	p.client, p.made = client, made
-	return nil
 }
 
 // secret reads a secret, adds its values to those that must never be shown, and

@@ -23,12 +23,6 @@ const (
 	TriggerDrift    = "drift"
 )
 
-// triggerRank orders the causes of one pass: the first of them that applies is
-// the one that a commit names.
-func triggerRank() []string {
-	return []string{TriggerStartup, TriggerOnce, TriggerWebhook, TriggerManual, TriggerSource, TriggerSchedule}
-}
-
 // stalledAfter is how long the loop may take for one pass before it counts as
 // stuck. Every request in a pass has a deadline of its own that is far shorter.
 const stalledAfter = 15 * time.Minute
@@ -79,6 +73,8 @@ func (r *Reconciler) Refresh(targets []Target) { r.inbox.put(targets) }
 // Run does a pass now, and one whenever something is due or asked for, until the
 // context ends. It returns nil then: failures of passes are logged and retried.
 func (r *Reconciler) Run(ctx context.Context) error {
+	defer r.fetches.Wait() // they end with the context
+	r.patience = startupPatience
 	trigger := TriggerStartup
 	var targets []Target
 	for {
@@ -86,6 +82,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		r.patience = patience
 		if r.afterPass != nil {
 			r.afterPass(ctx, report)
 		}
@@ -100,6 +97,13 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case <-r.inbox.wake:
 			timer.Stop()
 			trigger, targets = TriggerWebhook, r.inbox.take()
+		case a := <-r.answers: // one that no pass has waited for
+			timer.Stop()
+			r.take(a)
+			targets = nil
+			if trigger != TriggerWebhook { // else the answer is to that webhook, most likely
+				trigger = TriggerSchedule
+			}
 		}
 	}
 }
@@ -107,7 +111,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // Once does one full pass: everything is fetched, whether it is due or not.
 func (r *Reconciler) Once(ctx context.Context) *Report {
 	report := r.pass(ctx, request{trigger: TriggerOnce})
-	r.publish(report)
+	r.note(report) // the caller says what was wrong
 	return report
 }
 
@@ -117,6 +121,9 @@ func (r *Reconciler) untilDue() time.Duration {
 	now := r.now()
 	next := r.sourceDue
 	for _, p := range r.providers {
+		if p.fetching {
+			continue // its answer wakes the loop
+		}
 		if due := r.decide(p).Next; !due.IsZero() && due.Before(next) {
 			next = due
 		}
@@ -135,11 +142,7 @@ func (r *Reconciler) untilDue() time.Duration {
 // log. A problem is logged when it appears or changes, not every time it is found
 // again.
 func (r *Reconciler) publish(report *Report) {
-	r.mu.Lock()
-	r.last, r.passed = report, r.now()
-	r.ready = r.ready || report.Revision != ""
-	r.mu.Unlock()
-
+	r.note(report)
 	seen := map[string]string{}
 	for _, p := range report.Problems {
 		key := p.Object + "\x00" + p.Set
@@ -162,6 +165,14 @@ func (r *Reconciler) publish(report *Report) {
 		}
 	}
 	r.logged = seen
+}
+
+// note remembers the outcome of a pass for those who ask.
+func (r *Reconciler) note(report *Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last, r.passed = report, r.now()
+	r.ready = r.ready || report.Revision != ""
 }
 
 // Ready reports whether a full pass has been done since the start.

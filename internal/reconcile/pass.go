@@ -94,7 +94,7 @@ func (r *Reconciler) prepare(ctx context.Context, req request) (*pass, *gitwrite
 		p.fail("target", err)
 		return p, nil
 	}
-	r.fetch(ctx, r.dueProviders(req))
+	r.fetch(ctx, r.dueProviders(req), r.patience)
 	return p, head
 }
 
@@ -158,6 +158,9 @@ func (r *Reconciler) dueProviders(req request) []*providerState {
 		if d.Missed.After(p.missed) {
 			p.missed = d.Missed
 			r.log.Warn("missed a scheduled fetch: its window has passed", "provider", key, "scheduled", d.Missed.UTC().Format(time.RFC3339))
+		}
+		if p.fetching {
+			continue
 		}
 		if d.Due || d.Allowed && asked[key] {
 			due = append(due, p)

@@ -142,7 +142,7 @@ func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir str
 		return pl
 	}
 	r.log.Info("listing again: another writer has changed the folder since", "resourceset", pl.name, "providers", len(old))
-	r.fetch(ctx, old)
+	r.fetch(ctx, old, 0)
 	return r.planSet(ctx, rs, dir)
 }
 
@@ -198,6 +198,9 @@ func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir strin
 		return pl.leave()
 	}
 	in, err := r.exports(previous, used)
+	if errors.Is(err, errWaiting) {
+		return pl.leave()
+	}
 	if err != nil {
 		pl.fail(rs.Pos, "", err)
 		return pl.leave()

@@ -78,7 +78,11 @@ type Reconciler struct {
 	held     heldDocument // what it holds
 
 	providers map[string]*providerState // by namespace/name
-	sets      map[string]*setState      // by ResourceSet folder
+	answers   chan answer
+	slots     chan struct{} // inputs.concurrency of them
+	fetches   sync.WaitGroup
+	patience  time.Duration        // how long a pass waits for providers; zero is until all have answered
+	sets      map[string]*setState // by ResourceSet folder
 	claims    *claimIndex
 	encode    func(expand.Object) ([]byte, error) // nil but for tests of two versions
 
@@ -128,7 +132,8 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 		log: opts.Log, now: opts.Now, userAgent: "renderer/" + opts.Version,
 		limits: &provider.Limits{}, shared: &provider.Shared{}, constructors: constructors(),
 		reader:    &source.Reader{},
-		providers: map[string]*providerState{},
+		providers: map[string]*providerState{}, answers: make(chan answer),
+		slots:     make(chan struct{}, max(opts.Config.Inputs.Concurrency, 1)),
 		sets:      map[string]*setState{},
 		committed: map[string]*committed{}, claims: newClaimIndex(),
 		logged: map[string]string{},

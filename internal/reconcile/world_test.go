@@ -179,18 +179,23 @@ func (w *world) restart() {
 // once does a full pass, in the process that is running.
 func (w *world) once() *Report { return w.pass(request{trigger: TriggerOnce}) }
 
+func (w *world) open(afterPass func(context.Context, *Report)) *Reconciler {
+	w.t.Helper()
+	r, err := New(context.Background(), Options{
+		Config: w.cfg, Secrets: secrets.NewStore(w.secrets), Redactor: w.redactor, Now: w.clock.Now, AfterPass: afterPass,
+		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.encode = w.encode
+	return r
+}
+
 func (w *world) pass(req request) *Report {
 	w.t.Helper()
 	if w.r == nil {
-		var err error
-		w.r, err = New(context.Background(), Options{
-			Config: w.cfg, Secrets: secrets.NewStore(w.secrets), Redactor: w.redactor, Now: w.clock.Now,
-			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.r.encode = w.encode
+		w.r = w.open(nil)
 	}
 	w.clock.Advance(time.Hour) // past every pause after a failure
 	report := w.r.pass(context.Background(), req)
