@@ -103,7 +103,10 @@ func (a *app) once(ctx context.Context, stdout io.Writer) error {
 	for _, c := range report.Commits {
 		fmt.Fprintf(stdout, "%.12s %s: %d added, %d updated, %d removed\n", c.Hash, c.ResourceSet, c.Added, c.Updated, c.Removed)
 	}
-	if len(report.Commits) == 0 && report.OK() {
+	for _, q := range report.Requests {
+		fmt.Fprintf(stdout, "%s pull request #%d from %s: %s\n", q.Action, q.Number, q.Branch, q.URL)
+	}
+	if len(report.Commits)+len(report.Requests) == 0 && report.OK() {
 		fmt.Fprintf(a.stderr, "renderer: nothing changed at %s\n", report.Revision)
 	}
 	if report.OK() {

@@ -9,7 +9,7 @@
 //	Find(ctx, branch)            the open request from a branch, else the newest closed one
 //	Create(ctx, branch, content)
 //	Update(ctx, request, content) what differs, and nothing else
-//	Close(ctx, request, comment)
+//	Close(ctx, request, body, comment)
 //	Commit(ctx, hash)            the message of a commit, to see whose it is
 //
 // Branches are pushed and deleted over Git, not here: a forge's API knows no

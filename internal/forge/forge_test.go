@@ -28,7 +28,7 @@ type client interface {
 	Find(ctx context.Context, branch string) (*forge.Request, error)
 	Create(ctx context.Context, branch string, content forge.Content) (*forge.Request, error)
 	Update(ctx context.Context, r *forge.Request, content forge.Content) error
-	Close(ctx context.Context, r *forge.Request, comment string) error
+	Close(ctx context.Context, r *forge.Request, body, comment string) error
 	Commit(ctx context.Context, hash string) (*forge.Commit, error)
 }
 
@@ -130,10 +130,10 @@ func TestLifeOfARequest(t *testing.T) {
 		if r = find(); r.Title != "Update 2" || r.Body != "Other" || !slices.Equal(r.Labels, []string{"generated", "fleet", "third"}) {
 			t.Errorf("updated to %+v", r)
 		}
-		if err := s.client.Close(ctx, r, "because"); err != nil {
+		if err := s.client.Close(ctx, r, "No more", "because"); err != nil {
 			t.Fatal(err)
 		}
-		if r = find(); r.State != forge.Closed {
+		if r = find(); r.State != forge.Closed || r.Body != "No more" {
 			t.Errorf("closed: %+v", r)
 		}
 		if got := s.repo.Requests()[0].Comments; !slices.Equal(got, []string{"because"}) {

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -164,10 +165,10 @@ func branchPart(s string) string {
 		s = strings.ReplaceAll(s, "..", ".")
 	}
 	s = strings.Trim(s[:min(len(s), maxBranchPart)], ".-")
-	if s == "" {
-		return "x"
+	for strings.HasSuffix(s, ".lock") {
+		s = strings.TrimRight(strings.TrimSuffix(s, ".lock"), ".-")
 	}
-	return strings.TrimSuffix(s, ".lock")
+	return cmp.Or(s, "x")
 }
 
 // An origin is what the trailers at a branch's tip say of it.

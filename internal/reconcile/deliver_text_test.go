@@ -100,7 +100,7 @@ func TestBranchNames(t *testing.T) {
 
 // Folders of the target path are named by anybody who can push to it.
 func FuzzBranchName(f *testing.F) {
-	for _, dir := range []string{"apps/app", "../..", "a/b.lock.lock", "a/@{x", "-/-", "ä/ö", "a/..lock.."} {
+	for _, dir := range []string{"apps/app", "../..", "a/b.lock.lock", "a/@{x", "-/-", "ä/ö", "a/..lock..", "b.lock.lock/a", "a.-.lock/b"} {
 		f.Add(dir)
 	}
 	f.Fuzz(func(t *testing.T, dir string) {

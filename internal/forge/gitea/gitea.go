@@ -205,8 +205,8 @@ func (c *Client) labels(api *gitea.Client) (map[string]int64, error) {
 	return known, nil
 }
 
-// Close closes a request, and says why first.
-func (c *Client) Close(ctx context.Context, r *forge.Request, comment string) error {
+// Close closes a request with a last text, and says why first.
+func (c *Client) Close(ctx context.Context, r *forge.Request, body, comment string) error {
 	api, err := c.api(ctx)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *Client) Close(ctx context.Context, r *forge.Request, comment string) er
 		return forge.Describe(err)
 	}
 	closed := gitea.StateClosed
-	_, _, err = api.EditPullRequest(c.owner, c.name, int64(r.Number), gitea.EditPullRequestOption{State: &closed})
+	_, _, err = api.EditPullRequest(c.owner, c.name, int64(r.Number), gitea.EditPullRequestOption{State: &closed, Body: &body})
 	return forge.Describe(err)
 }
 

@@ -137,13 +137,13 @@ func (c *Client) label(ctx context.Context, r *forge.Request, labels []string) e
 	return forge.Describe(err)
 }
 
-// Close closes a request, and says why first.
-func (c *Client) Close(ctx context.Context, r *forge.Request, comment string) error {
+// Close closes a request with a last text, and says why first.
+func (c *Client) Close(ctx context.Context, r *forge.Request, body, comment string) error {
 	if _, _, err := c.api.Issues.CreateComment(ctx, c.owner, c.name, r.Number, &github.IssueComment{Body: &comment}); err != nil {
 		return forge.Describe(err)
 	}
 	closed := "closed"
-	_, _, err := c.api.PullRequests.Edit(ctx, c.owner, c.name, r.Number, &github.PullRequest{State: &closed})
+	_, _, err := c.api.PullRequests.Edit(ctx, c.owner, c.name, r.Number, &github.PullRequest{State: &closed, Body: &body})
 	return forge.Describe(err)
 }
 

@@ -128,13 +128,15 @@ func (c *Client) Update(ctx context.Context, r *forge.Request, content forge.Con
 	return forge.Describe(err)
 }
 
-// Close closes a request, and says why first.
-func (c *Client) Close(ctx context.Context, r *forge.Request, comment string) error {
+// Close closes a request with a last text, and says why first.
+func (c *Client) Close(ctx context.Context, r *forge.Request, body, comment string) error {
 	_, _, err := c.api.Notes.CreateMergeRequestNote(c.project, r.Number, &gitlab.CreateMergeRequestNoteOptions{Body: &comment}, gitlab.WithContext(ctx))
 	if err != nil {
 		return forge.Describe(err)
 	}
-	_, _, err = c.api.MergeRequests.UpdateMergeRequest(c.project, r.Number, &gitlab.UpdateMergeRequestOptions{StateEvent: ptr("close")}, gitlab.WithContext(ctx))
+	_, _, err = c.api.MergeRequests.UpdateMergeRequest(c.project, r.Number, &gitlab.UpdateMergeRequestOptions{
+		StateEvent: ptr("close"), Description: &body,
+	}, gitlab.WithContext(ctx))
 	return forge.Describe(err)
 }
 
