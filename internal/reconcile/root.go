@@ -19,7 +19,7 @@ import (
 )
 
 // ourEntry is what an entry for a ResourceSet's folder looks like.
-var ourEntry = regexp.MustCompile(`^(\./)?[a-z0-9.-]+/[a-z0-9.-]+/?$`)
+var ourEntry = regexp.MustCompile(`^(\./)?[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*/?$`)
 
 // A rootList is the kustomization.yaml of the target path: the list of the
 // ResourceSets' folders. What somebody else put into it, or took out of it, stays

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -179,12 +180,13 @@ type merge struct {
 	index    map[ObjectID]int // into objects
 	parts    []*part          // that objects came from
 	objects  []Object
+	differ   map[int]bool // objects that sets make differently
 	warnings []*api.Fault
 	err      error
 }
 
 func newMerge(p *Program, sets []Set, withSets bool, total int) *merge {
-	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int, total),
+	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int, total), differ: map[int]bool{},
 		objects: make([]Object, 0, total), parts: make([]*part, 0, total)}
 }
 
@@ -211,6 +213,7 @@ func (m *merge) add(part *part, set int, object Object) {
 	if m.withSets {
 		place, found := slices.BinarySearch(kept.Sets, set)
 		if !found {
+			m.compare(part, at, set, object)
 			kept.Sets = slices.Insert(kept.Sets, place, set)
 			return
 		}
@@ -221,6 +224,20 @@ func (m *merge) add(part *part, set int, object Object) {
 	}
 	m.warnings = append(m.warnings, m.p.warning(part, origin, fmt.Sprintf("%s is there already and is left out", object.ID),
 		"only the first object of a group, kind, namespace and name is kept"))
+}
+
+// compare reports an object that two sets make differently, once: one of them does not
+// get what it wants. That is how the operator has it, and how two tags with one id
+// become one application.
+func (m *merge) compare(part *part, at, set int, object Object) {
+	kept := &m.objects[at]
+	if m.differ[at] || reflect.DeepEqual(kept.Content, object.Content) {
+		return
+	}
+	m.differ[at] = true
+	m.warnings = append(m.warnings, m.p.warning(part, "", fmt.Sprintf("%s is made by %s and by %s with different content; that of the first is kept",
+		object.ID, m.sets[kept.Sets[0]].Origin, m.sets[set].Origin),
+		"put something into its name that tells the input sets apart, or leave what differs out of it"))
 }
 
 // failure makes a *TemplateError of what went wrong with a part for one set.
