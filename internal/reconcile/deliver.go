@@ -27,7 +27,9 @@ type delivery struct {
 	own    *gitwriter.Own
 	scope  string // see branchScope
 	client forgeClient
-	made   string // digest of the secret that the client was made from
+	made   string // what tells the secret and token that the client was made from
+	// credentials are those of a GitHub App, where the secret is one.
+	credentials *GitCredentials
 
 	branches map[string]*branchState // by name
 	listed   bool                    // the server's branches have been looked at since the start
@@ -52,6 +54,8 @@ func (r *Reconciler) newDelivery() (*delivery, error) {
 	}
 	return &delivery{
 		own: own, scope: branchScope(r.cfg.Target.Branch, r.cfg.Target.Path),
+		credentials: NewGitCredentials(r.cfg.Target.PullRequest.BaseURL+"/"+r.cfg.TargetRepository(),
+			config.Auth{Secret: r.forgeSecret()}, r.secrets, r.redactor, r.userAgent),
 		branches: map[string]*branchState{}, origins: map[string]origin{}, released: map[string]string{},
 	}, nil
 }
@@ -138,6 +142,9 @@ func (r *Reconciler) deliver(ctx context.Context, p *pass, head *gitwriter.Snaps
 		})
 	}
 	maps.DeleteFunc(d.branches, func(name string, _ *branchState) bool { return !wanted[name] })
+	if len(d.origins) > maxOrigins {
+		clear(d.origins) // it saves questions, no more
+	}
 	return r.useApprovals(p)
 }
 
@@ -274,6 +281,9 @@ func (r *Reconciler) answered(ctx context.Context, client forgeClient, req *forg
 	from, err := r.originOf(ctx, client, plumbing.NewHash(req.Head))
 	return from.wanted == wanted, err
 }
+
+// maxOrigins bounds what is remembered of commits, most of which are old news.
+const maxOrigins = 10_000
 
 // maxOwnDepth is how many commits of others are looked through for one of ours.
 const maxOwnDepth = 20

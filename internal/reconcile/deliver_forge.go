@@ -3,13 +3,9 @@
 package reconcile
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"resourceset.example/renderer/internal/config"
@@ -17,6 +13,7 @@ import (
 	"resourceset.example/renderer/internal/forge/gitea"
 	"resourceset.example/renderer/internal/forge/github"
 	"resourceset.example/renderer/internal/forge/gitlab"
+	appkey "resourceset.example/renderer/pkg/source/github"
 )
 
 // A forgeClient is what delivery asks of a forge. Each kind is a package of its own
@@ -48,29 +45,41 @@ func newForge(kind string, cfg forge.Config) (forgeClient, error) {
 
 // forgeClient is the client with the token as it is now: a rotated one counts at once.
 func (r *Reconciler) forgeClient(ctx context.Context) (forgeClient, error) {
-	ref := r.cfg.Target.PullRequest.Secret
-	if ref.IsZero() {
-		ref = r.cfg.Target.Auth.Secret
-	}
+	d, ref := r.delivery, r.forgeSecret()
 	data, err := r.secrets.Get(ctx, ref.Namespace, ref.Name)
 	if err != nil {
 		return nil, err
 	}
 	r.redactor.Add(ref.String(), data)
-	d := r.delivery
-	made := digestOf(data)
+	token := apiToken(data)
+	if appkey.IsApp(data) {
+		auth, err := d.credentials.Get(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		token = auth.Password
+	}
+	made := secretDigest(data) + token
 	if d.client != nil && d.made == made {
 		return d.client, nil
 	}
 	client, err := newForge(r.cfg.Target.PullRequest.Forge, forge.Config{
 		BaseURL: r.cfg.Target.PullRequest.BaseURL, Repository: r.cfg.TargetRepository(), Base: r.cfg.Target.Branch,
-		Token: apiToken(data), TLS: certificates(data), UserAgent: r.userAgent, Limits: r.limits,
+		Token: token, TLS: certificates(data), UserAgent: r.userAgent, Limits: r.limits,
 	})
 	if err != nil {
 		return nil, err
 	}
 	d.client, d.made = client, made
 	return client, nil
+}
+
+// forgeSecret names the secret with the forge's API token.
+func (r *Reconciler) forgeSecret() config.SecretRef {
+	if ref := r.cfg.Target.PullRequest.Secret; !ref.IsZero() {
+		return ref
+	}
+	return r.cfg.Target.Auth.Secret
 }
 
 // apiToken is the token in a secret. Where there is an SSH key, password is what
@@ -99,12 +108,4 @@ func certificates(data map[string][]byte) map[string][]byte {
 		}
 	}
 	return found
-}
-
-func digestOf(data map[string][]byte) string {
-	var b bytes.Buffer
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		fmt.Fprintf(&b, "%q %q\n", key, data[key])
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(b.Bytes()))
 }

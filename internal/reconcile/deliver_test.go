@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -366,4 +367,37 @@ func approve(t *testing.T, w *world) {
 	if err := held.Approve(plans[0].Digest, "tester"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The secret may be a GitHub App's; its tokens are made for the API as for Git.
+func TestPullRequestAsGitHubApp(t *testing.T) {
+	t.Parallel()
+	w := newRequestWorld(t, "github")
+	app, err := w.forge.(*forgetest.GitHub).InstallApp("org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.secret("flux-system", "forge", "token", "")
+	w.secret("flux-system", "forge", "githubAppID", fmt.Sprint(app.ID))
+	w.secret("flux-system", "forge", "githubAppInstallationID", fmt.Sprint(app.InstallationID))
+	w.secret("flux-system", "forge", "githubAppPrivateKey", string(app.PrivateKey))
+	w.ok()
+	w.is("apps/app", 1, "open")
+	if app.Minted() != 1 {
+		t.Errorf("%d tokens were made", app.Minted())
+	}
+}
+
+// Without a token the branches are pushed, and it is said what is missing.
+func TestPullRequestWithoutToken(t *testing.T) {
+	t.Parallel()
+	w := newRequestWorld(t, "github")
+	w.secret("flux-system", "forge", "token", "")
+	w.problem(w.once(), "has no API token", "target.pullRequest.secret")
+	if len(w.branches()) != 1 {
+		t.Errorf("branches: %v", w.branches())
+	}
+	w.secret("flux-system", "forge", "token", forgeToken)
+	w.ok()
+	w.is("apps/app", 1, "open")
 }

@@ -76,7 +76,7 @@ func (c *GitCredentials) appToken(ctx context.Context, data map[string][]byte, r
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if made := secretDigest(data); c.tokens == nil || c.made != made {
-		tokens, err := github.NewTokens(c.url, provider.Config{Secret: data, CertSecret: data, UserAgent: c.agent})
+		tokens, err := github.NewTokens(c.url, provider.Config{Secret: data, CertSecret: certificates(data), UserAgent: c.agent})
 		if err != nil {
 			return "", err
 		}
