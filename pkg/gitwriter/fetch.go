@@ -206,16 +206,20 @@ func (m *Mirror) receive(c *conversation, req *packp.UploadPackRequest, s *store
 		}
 	}
 	pack := bufio.NewReaderSize(packReader(req, response), 64<<10)
-	if limit > 0 {
-		header, err := pack.Peek(12)
-		if err != nil {
-			return c.unexpected(err)
-		}
-		if n := binary.BigEndian.Uint32(header[8:]); n > limit {
-			return fmt.Errorf("%w: %d objects", errTooMuch, n)
-		}
+	header, err := pack.Peek(12)
+	if err != nil {
+		return c.unexpected(err)
 	}
-	if err := s.addPack(pack); err != nil {
+	n := binary.BigEndian.Uint32(header[8:])
+	switch {
+	case limit > 0 && n > limit:
+		return fmt.Errorf("%w: %d objects", errTooMuch, n)
+	case n >= s.large:
+		err = s.addLargePack(c.ctx, pack)
+	default:
+		err = s.addPack(pack)
+	}
+	if err != nil {
 		return c.unexpected(err)
 	}
 	return nil

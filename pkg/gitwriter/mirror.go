@@ -233,7 +233,11 @@ func (m *Mirror) load() error {
 
 // adopt makes a store the one in use, if its head can be read.
 func (m *Mirror) adopt(s *store) error {
-	head, err := s.head()
+	err := s.removeLeftovers()
+	var head plumbing.Hash
+	if err == nil {
+		head, err = s.head()
+	}
 	if err == nil && head.IsZero() {
 		err = fs.ErrNotExist
 	}

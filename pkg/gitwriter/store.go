@@ -3,6 +3,7 @@
 package gitwriter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ const (
 	deltaCacheSize  = 16 * cache.MiByte // delta bases, inside the library
 	maxCachedObject = 4 << 20
 	maxObject       = 256 << 20 // larger ones are not read into memory
+	largePack       = 2000      // objects from which reading all indexes again costs less than the library's way
 )
 
 var errReadOnly = errors.New("objects enter a mirror only by fetching and pushing")
@@ -30,7 +32,8 @@ var errReadOnly = errors.New("objects enter a mirror only by fetching and pushin
 // storage may be used by one goroutine at a time and hands out objects that read their
 // file later on, so every read happens under a lock and returns objects in memory.
 type store struct {
-	dir string
+	dir   string
+	large uint32 // largePack, except in tests
 
 	mu    sync.Mutex
 	git   *filesystem.Storage
@@ -40,7 +43,7 @@ type store struct {
 var _ storer.EncodedObjectStorer = (*store)(nil)
 
 func openStore(dir string) *store {
-	return &store{dir: dir, git: openStorage(dir), cache: cache.NewObjectLRU(objectCacheSize)}
+	return &store{dir: dir, large: largePack, git: openStorage(dir), cache: cache.NewObjectLRU(objectCacheSize)}
 }
 
 func openStorage(dir string) *filesystem.Storage {
@@ -160,6 +163,35 @@ func (s *store) addPack(pack io.Reader) (err error) {
 	s.mu.Lock() // closing enters the pack into the list of packs
 	defer s.mu.Unlock()
 	return errors.Join(err, w.Close())
+}
+
+// addLargePack is addPack for a pack of many objects, which it indexes in half the time.
+// The library has to read all indexes again then.
+func (s *store) addLargePack(ctx context.Context, pack io.Reader) error {
+	if err := writePackFiles(ctx, filepath.Join(s.dir, "objects", "pack"), pack); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reopen()
+}
+
+// removeLeftovers deletes what a killed process had received of a pack.
+func (s *store) removeLeftovers() error {
+	paths, err := filepath.Glob(filepath.Join(s.dir, "objects", "pack", tempPackPat))
+	for _, path := range paths {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// reopen makes the library look at the files again.
+func (s *store) reopen() error {
+	if err := s.git.ObjectStorage.Close(); err != nil {
+		return err
+	}
+	s.git = openStorage(s.dir)
+	return nil
 }
 
 func (s *store) packWriter() (io.WriteCloser, error) {
