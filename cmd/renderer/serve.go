@@ -27,13 +27,21 @@ func (a *app) serve(ctx context.Context) error {
 func (a *app) serveOn(ctx context.Context, listener net.Listener) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics, err := server.NewMetrics(registry, a.reconciler)
+	if err != nil {
+		return err
+	}
 	srv, err := server.New(server.Config{
 		Refresher: refresher{a.reconciler}, Checker: a.reconciler, Registry: registry, Log: a.log,
+		Status: server.NewStatusHandler(a.reconciler, readBuildInfo().Version),
 	})
 	if err != nil {
 		return err
 	}
-	a.afterPass = func(ctx context.Context, _ *reconcile.Report) { a.updateHooks(ctx, srv) }
+	a.afterPass = func(ctx context.Context, report *reconcile.Report) {
+		metrics.Observe(report)
+		a.updateHooks(ctx, srv)
+	}
 
 	a.log.Info("listening", "address", listener.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)

@@ -118,6 +118,7 @@ func (r *Reconciler) take(a answer) {
 	p.client, p.made = a.client, a.made
 	if a.err != nil {
 		p.failures++
+		p.failed++
 		p.err = a.err
 		return
 	}

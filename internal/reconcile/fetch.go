@@ -39,6 +39,7 @@ type providerState struct {
 	fetching bool      // a fetch is under way
 	listedAt time.Time // when the fetch began that exported is from
 	failures int       // in a row
+	failed   uint64    // in all
 	err      error
 	warnings []string
 

@@ -36,8 +36,9 @@ type pass struct {
 // pass runs the stages. Whatever fails is in the report; what it concerns stays
 // as it is committed.
 func (r *Reconciler) pass(ctx context.Context, req request) *Report {
+	began := r.now()
 	r.mu.Lock()
-	r.began = r.now()
+	r.began = began
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -55,7 +56,13 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 		}
 		p.addProviders(r)
 	}
-	return p.finish()
+	report := p.finish()
+	report.Began, report.Ended = began, r.now()
+	status := r.statusOf(p)
+	r.mu.Lock()
+	r.status = status
+	r.mu.Unlock()
+	return report
 }
 
 // prepare does all of a pass but the writing: it reads the definitions, looks at
@@ -105,6 +112,7 @@ func (p *pass) fail(object string, err error) {
 func (p *pass) finish() *Report {
 	sortProblems(p.report.Problems)
 	sortProblems(p.report.Warnings)
+	p.report.Trigger = p.trigger
 	return p.report
 }
 

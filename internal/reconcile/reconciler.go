@@ -48,7 +48,7 @@ type Options struct {
 }
 
 // A Reconciler holds what the loop remembers. Its passes must not run side by
-// side; Refresh, Ready, Healthy and Receivers may be called at any time.
+// side; Refresh, Ready, Healthy and Status may be called at any time.
 type Reconciler struct {
 	cfg          *config.Config
 	pace         cron.Pace // inputs.schedule
@@ -104,6 +104,7 @@ type Reconciler struct {
 
 	delivery *delivery // nil unless target.mode is pull-request
 
+	started   time.Time
 	inbox     *inbox
 	afterPass func(context.Context, *Report)
 
@@ -112,6 +113,7 @@ type Reconciler struct {
 	passed time.Time // when the last pass ended
 	began  time.Time // when the running pass began; zero between passes
 	ready  bool
+	status Status // written by the loop alone
 }
 
 // definitions are the objects read at one commit.
@@ -145,6 +147,8 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	if r.now == nil {
 		r.now = time.Now
 	}
+	r.started = r.now()
+	r.status = Status{Started: r.started, Recent: []RecentCommit{}, ResourceSets: []ResourceSetStatus{}, Providers: []ProviderStatus{}}
 	r.mirrors = cmp.Or(opts.Mirrors, r.cfg.State.Directory)
 	r.written = map[string]written{}
 	r.accepted = openAccepted(r.cfg.State.Directory)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"resourceset.example/renderer/pkg/api"
 )
@@ -50,6 +51,10 @@ func (p *Problem) Suggestion() string {
 
 // A Report is the outcome of one pass.
 type Report struct {
+	// Trigger is the cause of the pass, as in the trailer of its commits.
+	Trigger string
+	// Began and Ended tell how long it took.
+	Began, Ended time.Time
 	// Revision of the definitions that were rendered, "main@sha1:…"; empty when none could be read.
 	Revision string
 	// Head of the target branch after the pass.
@@ -68,17 +73,40 @@ type Report struct {
 
 // A CommitReport says what one pushed commit did.
 type CommitReport struct {
-	Hash                    string
-	ResourceSet             string // namespace/name; empty for a commit of several
-	Added, Updated, Removed int
+	Hash        string `json:"commit"`
+	ResourceSet string `json:"resourceSet"` // namespace/name; empty for a commit of several
+	Added       int    `json:"added"`
+	Updated     int    `json:"updated"`
+	Removed     int    `json:"removed"`
 }
 
 // A RequestReport says what was done to one pull request.
 type RequestReport struct {
-	Action string // opened, updated or closed
-	Number int
-	URL    string // for people
-	Branch string
+	Action string `json:"action"` // opened, updated or closed
+	Number int    `json:"number"`
+	URL    string `json:"url"` // for people
+	Branch string `json:"branch"`
+}
+
+// Results of a pass.
+const (
+	ResultOK     = "ok"
+	ResultHeld   = "held"   // nothing failed, but something is held back
+	ResultFailed = "failed" // something is left as committed because it failed
+)
+
+// Result is the outcome in one word.
+func (r *Report) Result() string {
+	result := ResultOK
+	for _, p := range r.Problems {
+		var held *HeldError
+		var taken *TakenBackError
+		if !errors.As(p.Err, &held) && !errors.As(p.Err, &taken) {
+			return ResultFailed
+		}
+		result = ResultHeld
+	}
+	return result
 }
 
 // OK reports that nothing failed and nothing was held back.

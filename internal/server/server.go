@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package server is what renderer listens with: webhooks of forges at the paths
-// that Flux computes, health and readiness for Kubernetes, metrics.
+// that Flux computes, health and readiness for Kubernetes, metrics, and a page with
+// the status of the loop.
 //
 // A webhook is a hint and nothing more. Its body is checked against the
 // receiver's token and then thrown away unparsed; what it leads to is a refresh
