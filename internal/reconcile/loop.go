@@ -78,7 +78,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	trigger := TriggerStartup
 	var targets []Target
 	for {
-		report := r.pass(ctx, request{trigger: trigger, targets: targets})
+		report := r.soundPass(ctx, request{trigger: trigger, targets: targets})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -110,7 +110,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 
 // Once does one full pass: everything is fetched, whether it is due or not.
 func (r *Reconciler) Once(ctx context.Context) *Report {
-	report := r.pass(ctx, request{trigger: TriggerOnce})
+	report := r.soundPass(ctx, request{trigger: TriggerOnce})
 	r.note(report) // the caller says what was wrong
 	return report
 }

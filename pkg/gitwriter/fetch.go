@@ -71,6 +71,10 @@ func (m *Mirror) sync(ctx context.Context, known func(head plumbing.Hash) bool) 
 			return nil
 		case m.snapshot == nil:
 			return m.fetchAnew(c, head)
+		case m.isDamaged():
+			m.cfg.Logger.WarnContext(ctx, "mirror cannot be read, making a new one", "directory", m.cfg.Directory)
+			m.distrusted = head
+			return m.fetchAnew(c, head)
 		case m.snapshot.Hash() == head:
 			return nil
 		}
@@ -87,6 +91,19 @@ func (m *Mirror) sync(ctx context.Context, known func(head plumbing.Hash) bool) 
 	m.cfg.Logger.WarnContext(ctx, "incremental fetch did not work out, making a new mirror",
 		"url", m.remote.display, "branch", m.cfg.Branch, "reason", doubt)
 	return m.refetch(ctx)
+}
+
+// Damaged reports that something could not be read from the mirror that belongs to the
+// snapshot in use. The next Fetch makes a new mirror. Where that does not help either,
+// the fault is not the mirror's, and Damaged is false until the branch moves.
+func (m *Mirror) Damaged() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.isDamaged()
+}
+
+func (m *Mirror) isDamaged() bool {
+	return m.snapshot != nil && m.store != nil && m.store.isDamaged() && m.distrusted != m.snapshot.Hash()
 }
 
 // refetch makes a new mirror, in a conversation of its own.
@@ -258,10 +275,10 @@ func isAncestor(s *store, old, head plumbing.Hash) (bool, error) {
 		if hash == old {
 			return true, nil
 		}
-		commit, err := object.GetCommit(s, hash)
-		if errors.Is(err, plumbing.ErrObjectNotFound) {
+		if !s.has(hash) {
 			continue // beyond the shallow boundary
 		}
+		commit, err := object.GetCommit(s, hash)
 		if err != nil {
 			return false, err
 		}

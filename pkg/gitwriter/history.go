@@ -24,11 +24,11 @@ func (s *Snapshot) Parent() (*Snapshot, error) {
 	if s.commit == nil || len(s.commit.ParentHashes) == 0 {
 		return nil, nil
 	}
-	parent, err := openSnapshot(s.store, s.commit.ParentHashes[0])
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
+	parent := s.commit.ParentHashes[0]
+	if !s.store.has(parent) {
 		return nil, ErrShallow
 	}
-	return parent, err
+	return openSnapshot(s.store, parent)
 }
 
 // Deepen fetches earlier commits of the branch, until the mirror has the given number
@@ -92,7 +92,7 @@ func (m *Mirror) fixBoundary(before []plumbing.Hash) error {
 	}
 	var boundary []plumbing.Hash
 	for _, hash := range append(slices.Clone(before), listed...) {
-		if slices.Contains(boundary, hash) {
+		if slices.Contains(boundary, hash) || !m.store.has(hash) {
 			continue
 		}
 		commit, err := object.GetCommit(m.store, hash)

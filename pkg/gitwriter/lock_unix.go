@@ -9,6 +9,14 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
+)
+
+const (
+	// lockPatience is how long a lock that somebody has is tried again: a process that is
+	// ending, or that is just starting another one, has it for a moment longer.
+	lockPatience = time.Second
+	lockPause    = 10 * time.Millisecond
 )
 
 // lock takes the file for this process. The kernel drops it when the process ends, in
@@ -18,9 +26,14 @@ func lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return f, nil
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(lockPause) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
+			break
+		}
 	}
 	f.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -86,8 +86,10 @@ type Mirror struct {
 	store    *store // nil: nothing fetched yet, or not usable
 	previous *store // the generation before, for snapshots still in use
 	snapshot *Snapshot
-	client   *httpClient
-	closed   bool
+	// distrusted is the head for which a damaged mirror was last made anew.
+	distrusted plumbing.Hash
+	client     *httpClient
+	closed     bool
 
 	receivePack *receivePack // nil: not asked yet
 }

@@ -26,7 +26,10 @@ const (
 	largePack       = 2000      // objects from which reading all indexes again costs less than the library's way
 )
 
-var errReadOnly = errors.New("objects enter a mirror only by fetching and pushing")
+var (
+	errReadOnly = errors.New("objects enter a mirror only by fetching and pushing")
+	errLarge    = errors.New("too large to read")
+)
 
 // A store is the bare repository on disk of one generation of the mirror. The library's
 // storage may be used by one goroutine at a time and hands out objects that read their
@@ -35,9 +38,10 @@ type store struct {
 	dir   string
 	large uint32 // largePack, except in tests
 
-	mu    sync.Mutex
-	git   *filesystem.Storage
-	cache *cache.ObjectLRU
+	mu      sync.Mutex
+	git     *filesystem.Storage
+	cache   *cache.ObjectLRU
+	damaged bool // an object that should be there could not be read
 }
 
 var _ storer.EncodedObjectStorer = (*store)(nil)
@@ -84,10 +88,12 @@ func (s *store) EncodedObject(typ plumbing.ObjectType, hash plumbing.Hash) (plum
 		return empty, nil
 	}
 	if err != nil {
+		s.damaged = true
 		return nil, err
 	}
 	memory, err := materialize(obj)
 	if err != nil {
+		s.damaged = s.damaged || !errors.Is(err, errLarge)
 		return nil, fmt.Errorf("object %s: %w", hash, err)
 	}
 	if memory.Size() <= maxCachedObject {
@@ -101,7 +107,7 @@ func materialize(obj plumbing.EncodedObject) (plumbing.EncodedObject, error) {
 		return memory, nil
 	}
 	if obj.Size() > maxObject {
-		return nil, fmt.Errorf("%d bytes are too many to read", obj.Size())
+		return nil, fmt.Errorf("%w: %d bytes", errLarge, obj.Size())
 	}
 	r, err := obj.Reader()
 	if err != nil {
@@ -150,7 +156,17 @@ func (s *store) has(hash plumbing.Hash) bool { return s.HasEncodedObject(hash) =
 func (s *store) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.git.EncodedObjectSize(hash)
+	size, err := s.git.EncodedObjectSize(hash)
+	s.damaged = s.damaged || err != nil
+	return size, err
+}
+
+// isDamaged reports that an object could not be read that whoever asked for it had
+// reason to expect: what may be missing is looked for with has.
+func (s *store) isDamaged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.damaged
 }
 
 // addPack stores a packfile with its index. The pack must not need objects outside itself.
