@@ -222,6 +222,9 @@ func (r *Reconciler) propose(ctx context.Context, p *pass, pr *proposal, head *g
 }
 
 func (r *Reconciler) pushProposal(ctx context.Context, pr *proposal, head *gitwriter.Snapshot, at plumbing.Hash) (plumbing.Hash, error) {
+	if err := r.verifyBase(head); err != nil {
+		return at, err
+	}
 	d := r.delivery
 	pushed, err := d.own.Push(ctx, pr.name, at, head, pr.commits)
 	if err != nil {

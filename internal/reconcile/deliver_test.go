@@ -5,6 +5,7 @@ package reconcile
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -348,6 +349,13 @@ func TestRule05_ApprovalHoldsUntilTheMerge(t *testing.T) {
 	}
 	w.restart()
 	w.quiet("the removal waits in another process")
+	if err := os.RemoveAll(filepath.Join(w.cfg.State.Directory, "held")); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	w.problem(w.quiet("the approval is lost"), "held back")
+	approve(t, w.world)
+	w.ok()
 	w.merge("apps/app", "merge")
 	w.ok()
 	w.has()
