@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ func newDemoCommand() *cobra.Command {
 		Short: "Show the product at work, with nothing but this machine",
 		Long: `Makes local Git repositories, starts a small orchestrator on loopback and the
 service between them, and shows the commits that land as tenants come, change and
-go. It needs git, but no network, account or cluster, and ends by itself.
+go. Then it proves the history, edits a manifest by hand, and shows who notices. It needs git, but no network, account or cluster, and ends by itself.
 
 The repositories stay in a folder that it names at the end. With --keep both
 services go on running, to be played with.`,
@@ -40,7 +41,10 @@ services go on running, to be played with.`,
 				opts.Directory = dir
 			}
 			opts.Out, opts.Colour = cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout())
-			opts.Serve = serveFile
+			opts.Program, opts.Serve = os.Args[0], serveFile
+			opts.Command = func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+				return run(ctx, args, strings.NewReader(""), stdout, stderr)
+			}
 			err := demo.Run(cmd.Context(), opts)
 			var notEmpty *demo.NotEmptyError
 			switch {

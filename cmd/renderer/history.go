@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"resourceset.example/renderer/internal/audit"
+	"resourceset.example/renderer/internal/reconcile"
 )
 
 func newHistoryCommand() *cobra.Command {
@@ -30,6 +32,8 @@ the folder (hand edits, reverts) are shown with their author and files.
 
 The history is that of the clone named by --repository, at the target branch; else
 the branch is fetched into the state folder, which is fast from the second time on.
+Removals that are held back now are listed as well, as the state folder has them:
+they are in no commit yet.
 The fields of -o json are documented in docs/history.md.`,
 		Example: `  renderer history --config config.yaml --resourceset apps/podinfo
   renderer history --config config.yaml --input podinfo-pull-requests-12 -o json
@@ -60,13 +64,21 @@ The fields of -o json are documented in docs/history.md.`,
 			if err != nil {
 				return &exitError{code: exitFault, err: err}
 			}
-			if len(events) == 0 {
+			held, err := heldNow(t.cfg.State.Directory, filter)
+			if err != nil {
+				printWarning(cmd.ErrOrStderr(), err)
+			}
+			if len(events) == 0 && len(held) == 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "renderer: nothing in the history of %s matches\n", t.cfg.Target.Path)
 			}
 			if flags.output == "json" {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"events": notNil(events)})
+				return printJSON(cmd.OutOrStdout(), map[string]any{"events": notNil(events), "held": notNil(held)})
 			}
-			return printEvents(cmd.OutOrStdout(), events)
+			if err := printEvents(cmd.OutOrStdout(), events); err != nil || len(held) == 0 {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "\nHeld back now:")
+			return printHeld(cmd.OutOrStdout(), held)
 		},
 	}
 	flags.add(cmd)
@@ -76,6 +88,26 @@ The fields of -o json are documented in docs/history.md.`,
 	cmd.Flags().StringVar(&since, "since", "", "only commits from `TIME` on: 2026-03-01, 2026-03-01T12:00:00Z, or 24h for that long ago")
 	cmd.Flags().StringVar(&until, "until", "", "only commits up to `TIME`")
 	return cmd
+}
+
+// heldNow are the removals that wait for agreement, as far as they match a filter. No
+// commit tells of them, so those in the past are not known.
+func heldNow(stateDirectory string, filter audit.Filter) ([]reconcile.HeldPlan, error) {
+	if filter.Object != nil || !filter.Until.IsZero() {
+		return nil, nil
+	}
+	plans, err := reconcile.OpenHeld(stateDirectory).Plans()
+	if err != nil {
+		return nil, fmt.Errorf("state folder: removals that are held back are not shown: %w", err)
+	}
+	return slices.DeleteFunc(plans, func(p reconcile.HeldPlan) bool {
+		if filter.ResourceSet != "" && p.ResourceSet != filter.ResourceSet {
+			return true
+		}
+		return filter.Input != "" && !slices.ContainsFunc(p.Sets, func(set string) bool {
+			return set == filter.Input || strings.HasSuffix(set, "-"+filter.Input)
+		})
+	}), nil
 }
 
 // parseTime reads a day, a time, or how long ago.

@@ -102,7 +102,7 @@ generated folder, and commits and pushes them. Flux applies and prunes from ther
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newRunCommand(), newDiffCommand(), newApproveCommand(), newReleaseCommand(), newBuildCommand(), newValidateCommand(), newHistoryCommand(), newVerifyCommand(), newDemoCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newDiffCommand(), newApproveCommand(), newReleaseCommand(), newBuildCommand(), newValidateCommand(), newHistoryCommand(), newVerifyCommand(), newHooksCommand(), newDemoCommand(), newVersionCommand())
 	return root
 }
 

@@ -7,13 +7,15 @@
 // manifests, which Flux would apply), starts a small orchestrator on loopback
 // that knows which tenant runs what, and runs the real service between them.
 // Then it plays a story: tenants come, change and go, the orchestrator breaks,
-// a definition changes. After each event it shows the commits that land.
+// a definition changes. After each event it shows the commits that land. Then it
+// proves the trail, edits a manifest by hand, and shows who notices.
 //
-// The service is a function that the command hands in ([Options]): the demo uses
-// it as any operator does, by its configuration file and its webhook.
+// The service and the other commands are functions that the command hands in
+// ([Options]): the demo uses them as any operator does.
 package demo
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -27,6 +29,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"resourceset.example/renderer/internal/server"
 )
@@ -49,6 +52,10 @@ type Options struct {
 	// Serve runs the service with a configuration file until the context ends, and
 	// logs to a writer.
 	Serve func(ctx context.Context, configFile string, logs io.Writer) error
+	// Program is how the user called the program.
+	Program string
+	// Command runs another command of the program, and returns its exit code.
+	Command func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
 // A stage is everything that the story needs: the folders, the two services, and
@@ -61,6 +68,8 @@ type stage struct {
 	orchestrator *orchestrator
 	listen       string // of the service
 	seen         plumbing.Hash
+	program      string
+	command      func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	stopped      chan struct{} // closed when the service has ended
 	serviceErr   error         // to be read after stopped
 }
@@ -112,7 +121,7 @@ func newStage(ctx context.Context, opts Options) (*stage, error) {
 	}
 	s := &stage{
 		printer: &printer{w: opts.Out, colour: opts.Colour},
-		dir:     dir, stopped: make(chan struct{}),
+		dir:     dir, stopped: make(chan struct{}), program: cmp.Or(opts.Program, "renderer"), command: opts.Command,
 	}
 	if s.listen, err = freeAddress(ctx); err != nil {
 		return nil, err
@@ -228,20 +237,21 @@ func (s *stage) publish(message string, edit func(name, text string) string) err
 	return s.definitions.commit(message, files)
 }
 
-// landed waits for commits that the last look has not seen, and shows them.
-func (s *stage) landed(ctx context.Context, since time.Time) error {
+// landed waits for at least n commits that the last look has not seen, and shows them.
+func (s *stage) landed(ctx context.Context, since time.Time, n int) error {
+	var commits []*object.Commit
 	err := s.until(ctx, "a commit", func() (bool, error) {
 		hash, _, err := s.manifests.head()
-		return hash != s.seen, err
+		if err != nil || hash == s.seen {
+			return false, err
+		}
+		commits, err = s.manifests.since(s.seen)
+		return len(commits) >= n, err
 	})
 	if err != nil {
 		return err
 	}
 	took := time.Since(since)
-	commits, err := s.manifests.since(s.seen)
-	if err != nil {
-		return err
-	}
 	for _, c := range commits {
 		if err := s.commit(ctx, c, took); err != nil {
 			return err

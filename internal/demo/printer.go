@@ -29,7 +29,7 @@ const (
 )
 
 func (p *printer) paint(style, text string) string {
-	if !p.colour || text == "" {
+	if !p.colour || text == "" || style == "" {
 		return text
 	}
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
@@ -49,11 +49,15 @@ func (p *printer) note(format string, args ...any) {
 	p.line("   %s", fmt.Sprintf(format, args...))
 }
 
-// commit shows what landed, and how long after its cause.
+// commit shows what landed, and how long after its cause; or who made it, if no time
+// is given.
 func (p *printer) commit(ctx context.Context, c *object.Commit, took time.Duration) error {
 	p.line("")
-	p.line("   %s  %s", p.paint(yellow, "commit "+c.Hash.String()[:12]),
-		p.paint(faint, fmt.Sprintf("landed after %d ms", took.Milliseconds())))
+	when := "by " + c.Author.Name
+	if took > 0 {
+		when = fmt.Sprintf("landed after %d ms", took.Milliseconds())
+	}
+	p.line("   %s  %s", p.paint(yellow, "commit "+c.Hash.String()[:12]), p.paint(faint, when))
 	for text := range strings.Lines(strings.TrimSpace(c.Message)) {
 		text = strings.TrimRight(text, "\n")
 		if text == "" {

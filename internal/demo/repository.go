@@ -107,3 +107,35 @@ func (r *repository) since(old plumbing.Hash) ([]*object.Commit, error) {
 	slices.Reverse(commits)
 	return commits, nil
 }
+
+// edit changes one file by hand, as somebody who is on call does. It opens the
+// repository anew, as others write to it.
+func (r *repository) edit(message, path string, change func(text string) string) (*object.Commit, error) {
+	fail := func(err error) (*object.Commit, error) {
+		return nil, fmt.Errorf("repository %s: %s: %w", r.dir, path, err)
+	}
+	repo, err := git.Open(filesystem.NewStorage(osfs.New(r.dir), cache.NewObjectLRUDefault()), memfs.New())
+	if err != nil {
+		return fail(err)
+	}
+	now := &repository{dir: r.dir, git: repo}
+	tree, err := repo.Worktree()
+	if err != nil {
+		return fail(err)
+	}
+	if err := tree.Reset(&git.ResetOptions{Mode: git.HardReset}); err != nil {
+		return fail(err)
+	}
+	text, err := util.ReadFile(tree.Filesystem, path)
+	if err != nil {
+		return fail(err)
+	}
+	if err := now.commit(message, map[string]string{path: change(string(text))}); err != nil {
+		return nil, err
+	}
+	head, err := repo.Head()
+	if err != nil {
+		return fail(err)
+	}
+	return repo.CommitObject(head.Hash())
+}

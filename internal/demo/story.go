@@ -22,7 +22,7 @@ func (s *stage) play(ctx context.Context, began time.Time) error {
 	s.note("People write definitions: a ResourceSet and where its inputs come from.")
 	s.note("The orchestrator knows two tenants. The first pass renders both.")
 	o := s.orchestrator
-	if err := s.landed(ctx, began); err != nil {
+	if err := s.landed(ctx, began, 1); err != nil {
 		return err
 	}
 	if err := s.ready(ctx); err != nil {
@@ -53,11 +53,16 @@ func (s *stage) play(ctx context.Context, began time.Time) error {
 		if err := c.event(ctx); err != nil {
 			return err
 		}
-		if err := s.landed(ctx, since); err != nil {
+		if err := s.landed(ctx, since, 1); err != nil {
 			return err
 		}
 	}
-	return s.outage(ctx)
+	for _, act := range []func(context.Context) error{s.proof, s.handEdit, s.outage} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func firstTenants() map[string]tenant {
@@ -116,13 +121,19 @@ func (s *stage) whereToLook(keep bool) {
 	s.note("The audit trail, and the manifests that Flux would apply:")
 	command("git -C %s log --stat main", s.manifests.dir)
 	command("git -C %s ls-tree -r --name-only main", s.manifests.dir)
+	s.note("When each input came, changed and went; and the proof of it:")
+	command("%s history --config %s/config.yaml", s.program, s.dir)
+	command("%s verify --config %s/config.yaml", s.program, s.dir)
 	s.note("What people wrote, and the configuration that connects the two:")
 	command("git -C %s log -p main", s.definitions.dir)
 	command("cat %s/config.yaml", s.dir)
 	s.note("What the service said meanwhile:")
 	command("cat %s/renderer.log", s.dir)
 	if keep {
-		s.note("Both services are still running. Change something yourself:")
+		s.note("Both services are still running. The status page, and the same as JSON:")
+		command("http://%s/", s.listen)
+		command("curl http://%s/api/v1/status", s.listen)
+		s.note("Change something yourself:")
 		command("curl -X PUT %s/tenants/tenant4 -d '{\"version\": \"2.0.0\", \"featureFlags\": [\"feature1\"]}'", s.orchestrator.url())
 		command("curl -X DELETE %s/tenants/tenant4", s.orchestrator.url())
 		s.note("The orchestrator was down a moment ago: the first answer may take 15 s, until it is asked again.")

@@ -49,6 +49,17 @@ func (r *Reconciler) Hooks(ctx context.Context) ([]Hook, []*Problem) {
 	return hooks, problems
 }
 
+// ReadHooks reads the definitions as they are now, and gives the hooks of their
+// Receivers. Nothing else of a pass is done.
+func (r *Reconciler) ReadHooks(ctx context.Context) ([]Hook, []*Problem, error) {
+	if err := r.readDefinitions(ctx); err != nil {
+		return nil, nil, err
+	}
+	faults, _ := r.defs.definitionProblems()
+	hooks, problems := r.Hooks(ctx)
+	return hooks, slices.Concat(faults, problems), nil
+}
+
 var errNoTargets = errors.New("none of its resources is defined: a call refreshes nothing")
 
 // targetsOf resolves one entry of spec.resources: a name, or "*" with labels.
