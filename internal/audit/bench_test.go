@@ -4,9 +4,9 @@ package audit
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -82,38 +82,44 @@ func benchLock(n int) *expand.Lock {
 	return lock
 }
 
-// Issue 3.8: a timeline of 10,000 commits in under two seconds.
+// Issue 3.8: a timeline of 10,000 commits in under two seconds, in a repository as
+// it is written and as `git gc` leaves it.
 func BenchmarkHistory10000(b *testing.B) {
 	repo := gittest.NewRepo(b)
 	importHistory(b, repo, 10_000)
-	for _, repack := range []bool{false} {
-		if repack {
-			repo.Git("gc", "-q")
+	all := func(b *testing.B) { benchHistory(b, repo, Filter{}) }
+	b.Run("all", all)
+	b.Run("resourceset", func(b *testing.B) { benchHistory(b, repo, Filter{ResourceSet: "apps/set-3"}) })
+	b.Run("input", func(b *testing.B) { benchHistory(b, repo, Filter{Input: "305"}) })
+	repo.Git("gc", "--quiet")
+	b.Run("all-after-gc", all)
+}
+
+func benchHistory(b *testing.B, repo *gittest.Repo, filter Filter) {
+	const rounds = 5
+	var times, used []time.Duration
+	var found int
+	for range rounds {
+		began, before := time.Now(), processTime(b)
+		r, err := Open(repo.Dir, "imported")
+		if err != nil {
+			b.Fatal(err)
 		}
-		for name, filter := range map[string]Filter{
-			"all": {}, "resourceset": {ResourceSet: "apps/set-3"}, "input": {Input: "305"},
-		} {
-			b.Run(fmt.Sprintf("%s/gc=%t", name, repack), func(b *testing.B) {
-				for b.Loop() {
-					began, used := time.Now(), processTime(b)
-					r, err := Open(repo.Dir, "imported")
-					if err != nil {
-						b.Fatal(err)
-					}
-					events, err := r.History(context.Background(), benchTarget, filter)
-					if err != nil || len(events) == 0 {
-						b.Fatal(len(events), err)
-					}
-					b.ReportMetric(float64(len(events)), "events")
-					b.ReportMetric(time.Since(began).Seconds(), "s")
-					b.ReportMetric((processTime(b) - used).Seconds(), "cpu-s") // the machine may be busy
-					if err := r.Close(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
+		events, err := r.History(b.Context(), benchTarget, filter)
+		if err != nil || len(events) == 0 {
+			b.Fatal(len(events), err)
+		}
+		times, used, found = append(times, time.Since(began)), append(used, processTime(b)-before), len(events)
+		if err := r.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
+	slices.Sort(times)
+	slices.Sort(used)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(found), "events")
+	b.ReportMetric(times[rounds/2].Seconds(), "s-median")
+	b.ReportMetric(used[rounds/2].Seconds(), "cpu-s-median") // the machine may be busy
 }
 
 // processTime is the time that this process has spent computing.
