@@ -19,7 +19,7 @@ build: ## build bin/renderer
 
 test: ## run all tests of the product, hermetic, with the race detector
 	@$(if $(RACE),:,echo "no C compiler found: testing without the race detector")
-	$(GO) test $(RACE) -timeout 175s ./...
+	$(GO) test $(RACE) -timeout 10m ./...
 
 lint: ## check format, vet and staticcheck
 	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \

@@ -9,11 +9,15 @@ package gittest
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Run runs git in a folder and returns what it prints, without the last line feed.
@@ -148,13 +152,32 @@ func (r *Repo) Read(branch, path string) string {
 	return string(out)
 }
 
-// Commit adds a commit to a branch, made if it does not exist, through a pushing clone,
-// as another user does. Files whose content is empty text are removed.
+// Commit adds a commit to a branch, made if it does not exist, as another user does,
+// and returns it. Files whose content is empty text are removed. It is written
+// straight into the repository, in one process: hooks do not see it.
 func (r *Repo) Commit(branch, message string, files map[string]string) string {
 	r.t.Helper()
-	clone := r.Clone(branch)
-	clone.Write(files)
-	return clone.CommitAndPush(message)
+	var in bytes.Buffer
+	now := fmt.Sprintf("%d +0000", time.Now().Unix())
+	ref := "refs/heads/" + branch
+	fmt.Fprintf(&in, "commit %s\nauthor Somebody Else <somebody@example.com> %s\ncommitter Somebody Else <somebody@example.com> %s\n", ref, now, now)
+	fmt.Fprintf(&in, "data %d\n%s\n", len(message)+1, message)
+	if r.Head(branch) != "" {
+		fmt.Fprintf(&in, "from %s^0\n", ref)
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if text := files[path]; text == "" {
+			fmt.Fprintf(&in, "D %q\n", path)
+		} else {
+			fmt.Fprintf(&in, "M 100644 inline %q\ndata %d\n%s\n", path, len(text), text)
+		}
+	}
+	cmd := exec.Command("git", "fast-import", "--quiet")
+	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, Env(), &in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("git fast-import: %v\n%s", err, out)
+	}
+	return r.Head(branch)
 }
 
 // Hook installs a shell script as one of the repository's hooks.

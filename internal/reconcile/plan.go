@@ -105,11 +105,11 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 		}
 	}
 	for _, pl := range p.plans {
-		if state := r.sets[pl.name]; state != nil {
-			r.agree(pl, state.rs)
-		}
 		if err := r.respect(pl, base); err != nil {
 			return nil, err
+		}
+		if state := r.sets[pl.name]; state != nil && !pl.takenBack {
+			r.agree(pl, state.rs) // what a person took back is not another renderer's
 		}
 	}
 	r.guard(p)

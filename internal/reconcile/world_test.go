@@ -139,18 +139,11 @@ func (w *world) secret(namespace, name, key, value string) {
 // define commits files below clusters/; an empty text deletes one.
 func (w *world) define(files map[string]string) {
 	w.t.Helper()
-	clone := w.repo.Clone("main")
+	below := make(map[string]string, len(files))
 	for name, text := range files {
-		path := filepath.Join(clone.Dir, "clusters", name)
-		if text == "" {
-			if err := os.RemoveAll(path); err != nil {
-				w.t.Fatal(err)
-			}
-			continue
-		}
-		clone.Write(map[string]string{"clusters/" + name: text})
+		below["clusters/"+name] = text
 	}
-	clone.CommitAndPush("Change the definitions")
+	w.repo.Commit("main", "Change the definitions", below)
 }
 
 // tenants sets what the orchestrator exports: name, or name=version.

@@ -18,7 +18,7 @@ import (
 // a template or an input from taking the process down.
 const (
 	maxOutput = 16 << 20 // bytes of text that the templates of a set may write
-	maxSteps  = 1 << 20  // passes of loops and calls of templates
+	maxSteps  = 1 << 18  // passes of loops and calls of templates
 	maxValue  = 16 << 20 // weight of a value that a function takes or gives, about its bytes
 	maxDepth  = 100      // lists and maps within each other in such a value
 	maxWidth  = 1000     // of one verb of printf

@@ -155,11 +155,11 @@ func TestOpenPGPWithGit(t *testing.T) {
 func TestSSHWithGit(t *testing.T) {
 	t.Parallel()
 	tool(t, "ssh-keygen")
-	for _, kind := range []string{"ed25519", "rsa", "ecdsa"} {
+	for kind, bits := range map[string]string{"ed25519": "256", "rsa": "2048", "ecdsa": "256"} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "key")
 		const passphrase = "battery staple"
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", email, "-f", file).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", kind, "-b", bits, "-N", passphrase, "-C", email, "-f", file).CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v\n%s", err, out)
 		}
 		private, err := os.ReadFile(file)
