@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"resourceset.example/renderer/internal/reconcile"
+	"resourceset.example/renderer/pkg/api"
 )
 
 // TestReadme runs the commands of the README's quick start, in one shell and in
@@ -45,9 +48,33 @@ func TestReadme(t *testing.T) {
 	}
 	for _, want := range []string{
 		"apps/teams: 2 added", "Trigger: once", "clusters/preview/generated/apps/teams", "nothing changed at main@sha1:",
+		"apps/teams   teams-red", "1 proved, 0 altered", "ResourceSet/apps/teams",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the README's commands did not print %q:\n%s", want, out)
+		}
+	}
+}
+
+// The examples of every provider are valid, and every type that is fetched has one.
+func TestProviderDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		defs := api.Parse("docs/providers.md", []byte(block[1]))
+		for _, f := range append(defs.Faults, defs.Warnings...) {
+			t.Errorf("%v\n%s", f, block[1])
+		}
+		for _, p := range defs.Providers {
+			shown[p.Spec.Type] = true
+		}
+	}
+	for _, name := range reconcile.FetchedTypes() {
+		if !shown[name] || !strings.Contains(string(text), "\n## "+name+"\n") {
+			t.Errorf("docs/providers.md has no section with an example of type %s", name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,10 +195,13 @@ func TestUnsupportedWarns(t *testing.T) {
 		}
 		paths = append(paths, w.Path)
 	}
-	for _, want := range []string{"target.flux", "drift"} {
+	for _, want := range []string{"target.flux", "events"} {
 		if !strings.Contains(strings.Join(paths, " "), want) {
 			t.Errorf("no warning of %s, only of %v", want, paths)
 		}
+	}
+	if slices.Contains(paths, "drift") {
+		t.Error("drift is acted on, and warned of")
 	}
 }
 
