@@ -29,7 +29,6 @@ type Program struct {
 	directory *part // the annotation renderer/directory, or nil
 	fields    *Fields
 	namePaths [][]string // input fields that end up in the names and namespaces of objects
-	mutates   bool       // some template calls a function that changes its argument
 }
 
 // A part is one template of a ResourceSet: an item of spec.resources, or
