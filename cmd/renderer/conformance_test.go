@@ -5,12 +5,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -109,75 +107,3 @@ func headings(data []byte) string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-// BenchmarkBuildCommand is `renderer build` of many input sets with two objects
-// each, files included.
-func BenchmarkBuildCommand(b *testing.B) {
-	for _, n := range []int{1000, 10000} {
-		b.Run("inputs="+strconv.Itoa(n), func(b *testing.B) {
-			dir := b.TempDir()
-			var sets []map[string]any
-			for i := range n {
-				sets = append(sets, map[string]any{"id": strconv.Itoa(i), "sha": strconv.FormatInt(int64(i)*2654435761+0xabcdef0123, 16),
-					"branch": "feat/branch-" + strconv.Itoa(i), "author": "dev-" + strconv.Itoa(i%100)})
-			}
-			data, err := json.Marshal(sets)
-			if err != nil {
-				b.Fatal(err)
-			}
-			rset, inputs := filepath.Join(dir, "rset.yaml"), filepath.Join(dir, "inputs.json")
-			if err := errors.Join(os.WriteFile(rset, []byte(previewResourceSet), 0o644), os.WriteFile(inputs, data, 0o644)); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				var stderr bytes.Buffer
-				if code := run(b.Context(), []string{"build", "-f", rset, "--inputs-from", inputs}, nil, io.Discard, &stderr); code != exitOK {
-					b.Fatal(stderr.String())
-				}
-			}
-		})
-	}
-}
-
-const previewResourceSet = `apiVersion: fluxcd.controlplane.io/v1
-kind: ResourceSet
-metadata:
-  name: podinfo
-  namespace: podinfo-preview
-spec:
-  resources:
-    - apiVersion: source.toolkit.fluxcd.io/v1
-      kind: GitRepository
-      metadata:
-        name: podinfo-<< inputs.id >>
-        namespace: podinfo-preview
-      spec:
-        interval: 1h
-        url: https://github.com/stefanprodan/podinfo
-        ref:
-          commit: << inputs.sha >>
-    - apiVersion: helm.toolkit.fluxcd.io/v2
-      kind: HelmRelease
-      metadata:
-        name: podinfo-<< inputs.id >>
-        namespace: podinfo-preview
-        annotations:
-          event.toolkit.fluxcd.io/branch: << inputs.branch | slugify >>
-          event.toolkit.fluxcd.io/author: << inputs.author | quote >>
-      spec:
-        interval: 1h
-        releaseName: podinfo-<< inputs.id >>
-        chart:
-          spec:
-            chart: ./charts/podinfo
-            sourceRef:
-              kind: GitRepository
-              name: podinfo-<< inputs.id >>
-        values:
-          image:
-            tag: << inputs.sha >>
-          ingress:
-            hosts:
-              - host: podinfo-<< inputs.id >>.example.com
-`

@@ -16,7 +16,8 @@ import (
 // TestMain lets scripts run the test binary as renderer.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
-		"renderer": main,
+		"renderer":     main,
+		naiveBuildName: naiveBuild,
 	})
 }
 
