@@ -213,7 +213,25 @@ func (r *Reconciler) targetHead(ctx context.Context, sourceRead bool) (*gitwrite
 	if sourceRead && r.definitions == nil && r.source == r.target && r.sourceErr == nil {
 		return r.sourceHead, nil
 	}
-	return r.target.Fetch(ctx)
+	head, err := r.target.Fetch(ctx)
+	if err == nil && head.Hash().IsZero() && !r.target.Snapshot().Hash().IsZero() {
+		return nil, &lostBranchError{Branch: r.cfg.Target.Branch, State: r.cfg.State.Directory}
+	}
+	return head, err
+}
+
+// A lostBranchError is a target branch that was there and is not any more. Begun
+// anew it would hold only what can be rendered now: all that was kept for failing
+// inputs or by the prune guard would be gone, and with it, in the cluster, the rest.
+type lostBranchError struct{ Branch, State string }
+
+func (e *lostBranchError) Error() string {
+	return fmt.Sprintf("branch %q was there before, and is gone", e.Branch)
+}
+
+// Suggestion is what to do about it.
+func (e *lostBranchError) Suggestion() string {
+	return "push the branch again; if it is meant to begin anew, stop renderer and remove " + e.State
 }
 
 // write makes the target tree equal to the plan. A pass without changes does not
@@ -281,6 +299,9 @@ func (r *Reconciler) push(ctx context.Context, p *pass, head *gitwriter.Snapshot
 	result, err := r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
 		if base.Hash() == head.Hash() {
 			return commits, nil
+		}
+		if base.Hash().IsZero() {
+			return nil, &lostBranchError{Branch: r.cfg.Target.Branch, State: r.cfg.State.Directory}
 		}
 		if err := r.verifyBase(base); err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"resourceset.example/renderer/internal/forgetest"
+	"resourceset.example/renderer/internal/gittest"
 )
 
 func TestFirstPassAndSecond(t *testing.T) {
@@ -286,6 +287,63 @@ func TestRule06_RefusedPush(t *testing.T) {
 	w.repo.Hook("pre-receive", "exit 0")
 	w.ok()
 	w.has("red", "blue")
+}
+
+// A target branch that was there and is gone is a fault, and not an empty one: begun
+// anew it would hold only what can be rendered now.
+func TestRule01_TargetBranchGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	webhook := request{trigger: TriggerWebhook, targets: []Target{{Kind: "ResourceSetInputProvider", Namespace: "apps", Name: "tenants"}}}
+	was := w.repo.Head("main")
+	gone := func(req request, when string) {
+		t.Helper()
+		report := w.pass(req)
+		w.problem(report, "target repository", `"main"`, "was there before", "push the branch again")
+		if branches := w.repo.Git("for-each-ref"); branches != "" {
+			t.Fatalf("%s, a branch was made: %s", when, branches)
+		}
+	}
+
+	w.tenants("red")
+	w.repo.Git("update-ref", "-d", "refs/heads/main")
+	gone(webhook, "by a webhook")
+	gone(request{trigger: TriggerSchedule}, "by schedule")
+	w.repo.Git("update-ref", "refs/heads/main", was)
+	w.ok()
+	w.has("red")
+
+	w.tenants("red", "green") // it goes while the pass is being pushed
+	was = w.repo.Head("main")
+	w.repo.Hook("pre-receive", "unset GIT_QUARANTINE_PATH; git update-ref -d refs/heads/main")
+	gone(webhook, "during a push")
+	w.repo.Hook("pre-receive", "exit 0")
+	w.repo.Git("update-ref", "refs/heads/main", was)
+	w.ok()
+	w.has("red", "green")
+}
+
+// The same for a target of its own, also after a restart.
+func TestRule01_TargetBranchGoneElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	target := gittest.NewRepo(t)
+	w.cfg.Target.URL = target.URL()
+	w.ok() // it begins the branch
+	w.ok() // and has fetched it
+	target.Git("update-ref", "-d", "refs/heads/main")
+	for range 2 {
+		w.problem(w.once(), "target repository", "was there before")
+		w.restart()
+	}
+	if branches := target.Git("for-each-ref"); branches != "" {
+		t.Fatalf("a branch was made: %s", branches)
+	}
+	if err := os.RemoveAll(w.cfg.State.Directory); err != nil {
+		t.Fatal(err)
+	}
+	w.ok() // as the hint says
 }
 
 // FR-33: what others put into the target path is theirs.

@@ -77,7 +77,7 @@ func openSnapshot(s *store, head plumbing.Hash) (*Snapshot, error) {
 
 // Hash is the commit's, or zero when the branch does not exist.
 func (s *Snapshot) Hash() plumbing.Hash {
-	if s.commit == nil {
+	if s == nil || s.commit == nil {
 		return plumbing.ZeroHash
 	}
 	return s.commit.Hash
