@@ -216,3 +216,17 @@ func TestFR20_MarkersInTextDoNotSplit(t *testing.T) {
 		}
 	}
 }
+
+// The parser refuses characters that YAML does not allow without naming a line.
+func TestLinesOfBadCharacters(t *testing.T) {
+	const before = "# größe\nkind: Other\n---\nkind: ResourceSet\n"
+	for name, bad := range map[string]string{
+		"NUL": "\x00", "a control character": "\x1b", "DEL": "\x7f", "a C1 control character": "\u009b",
+		"a byte that is no UTF-8": "\xff", "a cut character": "\xc3",
+	} {
+		defs := Parse("bad.yaml", []byte(before+"spec: {a: \""+bad+"\"}\nlast: 1\n"))
+		if len(defs.Faults) != 1 || defs.Faults[0].Pos.Line != 5 {
+			t.Errorf("%s: want one fault in line 5, got %v", name, defs.Faults)
+		}
+	}
+}

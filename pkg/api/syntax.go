@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -34,8 +35,25 @@ func syntaxError(data []byte, err error) (int, string) {
 			line = 1 + bytes.Count(data[:at], []byte("\n"))
 		}
 	}
+	if at := badCharacter(data); line == 0 && at >= 0 {
+		line = 1 + bytes.Count(data[:at], []byte("\n"))
+	}
 	last := 1 + bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))
 	return min(max(line, 1), last), msg
+}
+
+// badCharacter is where the first character stands that YAML does not allow, or -1.
+// The parser refuses those without saying where.
+func badCharacter(data []byte) int {
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		control := r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85
+		if control || r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
 }
 
 func splitError(err error) (int, string) {
