@@ -5,6 +5,7 @@ package reconcile
 import (
 	"encoding/json"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -119,6 +120,14 @@ func TestRule08_StatusHasNoSecret(t *testing.T) {
 	if s.Providers[0].ErrorClass != "auth" {
 		t.Errorf("%+v", s.Providers[0])
 	}
+	// A template that quotes a credential, which an input has got hold of.
+	w.orchestrator.Heal()
+	w.tenants("red=s3cret-token-value", "blue")
+	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "inputs.version | quote", "fail inputs.version", 1)})
+	w.once()
+	if set := w.status().ResourceSets[0]; set.Error == nil || !strings.Contains(set.Error.Message, "tenants-red") {
+		t.Errorf("%+v, %+v", set, set.Error)
+	}
 	// One that is gone while the definitions are not complete is still there.
 	w.define(map[string]string{"app.yaml": "kind: [", "tenants.yaml": ""})
 	w.unchanged(w.once)
@@ -153,8 +162,12 @@ func TestStatusDuringAPass(t *testing.T) {
 	w.orchestrator.Break(forgetest.Wait(release))
 	done := make(chan *Report)
 	go func() { done <- w.r.pass(t.Context(), request{trigger: TriggerOnce}) }()
-	for w.r.Status().RunningSince.IsZero() {
-		time.Sleep(time.Millisecond)
+	deadline := time.Now().Add(20 * time.Second)
+	for w.r.Status().RunningSince.IsZero() && time.Now().Before(deadline) {
+		runtime.Gosched()
+	}
+	if w.r.Status().RunningSince.IsZero() {
+		t.Error("a running pass is not shown")
 	}
 	if s := w.r.Status(); s.Pass == nil || s.Pass.Result != ResultOK {
 		t.Errorf("the last pass is not shown while one runs: %+v", s.Pass)
