@@ -125,8 +125,8 @@ func TestRule08_StatusHasNoSecret(t *testing.T) {
 	w.tenants("red=s3cret-token-value", "blue")
 	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "inputs.version | quote", "fail inputs.version", 1)})
 	w.once()
-	if set := w.status().ResourceSets[0]; set.Error == nil || !strings.Contains(set.Error.Message, "tenants-red") {
-		t.Errorf("%+v, %+v", set, set.Error)
+	if problems := w.status().Pass.Problems; len(problems) != 2 || !strings.Contains(problems[1].Message, "tenants-red") {
+		t.Errorf("%+v", problems)
 	}
 	// One that is gone while the definitions are not complete is still there.
 	w.define(map[string]string{"app.yaml": "kind: [", "tenants.yaml": ""})
