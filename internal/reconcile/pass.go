@@ -27,7 +27,8 @@ type request struct {
 type pass struct {
 	request
 	report *Report
-	plans  []*plan // of the last attempt to write
+	defs   *definitions // that the plans are made from; nil without any
+	plans  []*plan      // of the last attempt to write
 
 	held    map[string]HeldPlan // by ResourceSet
 	settled map[string]bool     // ResourceSets of which nothing is held; true when all providers agree
@@ -85,10 +86,7 @@ func (r *Reconciler) prepare(ctx context.Context, req request) (*pass, *gitwrite
 	if before != nil && before != r.defs && (req.trigger == TriggerSchedule || req.trigger == TriggerWebhook && len(req.targets) == 0) {
 		p.trigger = TriggerSource
 	}
-	p.report.Revision = r.defs.revision
-	problems, warnings := r.defs.definitionProblems()
-	p.report.Problems = append(p.report.Problems, problems...)
-	p.report.Warnings = append(p.report.Warnings, warnings...)
+	p.defs = r.defs
 
 	// The listings must not be older than the commits that they are compared with,
 	// so the target's head is looked at before anything is fetched.
@@ -110,6 +108,12 @@ func (p *pass) fail(object string, err error) {
 }
 
 func (p *pass) finish() *Report {
+	if p.defs != nil {
+		p.report.Revision = p.defs.revision
+		problems, warnings := p.defs.definitionProblems()
+		p.report.Problems = append(p.report.Problems, problems...)
+		p.report.Warnings = append(p.report.Warnings, warnings...)
+	}
 	sortProblems(p.report.Problems)
 	sortProblems(p.report.Warnings)
 	p.report.Trigger = p.trigger
@@ -278,9 +282,24 @@ func (r *Reconciler) withHistory(ctx context.Context, head *gitwriter.Snapshot, 
 	return err
 }
 
+// planNewest plans from definitions that are not older than what another writer has
+// committed (DESIGN, rule 10). Where they cannot be read again, nothing is written.
+func (r *Reconciler) planNewest(ctx context.Context, base *gitwriter.Snapshot, p *pass) ([]gitwriter.Commit, error) {
+	commits, err := r.plan(ctx, base, p)
+	if err != nil || len(commits) == 0 || !r.definitionsOlder(base) {
+		return commits, err
+	}
+	r.log.Info("reading the definitions again: another writer has changed what is committed since", "revision", r.defs.revision)
+	if err := r.readAgain(ctx, base); err != nil {
+		return nil, fmt.Errorf("the definitions may be older than what another writer committed: %w", err)
+	}
+	p.defs = r.defs
+	return r.plan(ctx, base, p)
+}
+
 // planAndPush computes what is to be committed on head and pushes it, if it is anything.
 func (r *Reconciler) planAndPush(ctx context.Context, p *pass, head *gitwriter.Snapshot) (gitwriter.Result, error) {
-	commits, err := r.plan(ctx, head, p)
+	commits, err := r.planNewest(ctx, head, p)
 	if err != nil || len(commits) == 0 {
 		return gitwriter.Result{New: head.Hash()}, err
 	}
@@ -309,7 +328,7 @@ func (r *Reconciler) push(ctx context.Context, p *pass, head *gitwriter.Snapshot
 		if err := r.scan(base); err != nil {
 			return nil, err
 		}
-		return r.plan(ctx, base, p)
+		return r.planNewest(ctx, base, p)
 	})
 	if errors.Is(err, errNeedHistory) {
 		return gitwriter.Result{}, err
@@ -361,7 +380,7 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 		}
 		p.report.Commits = append(p.report.Commits, c)
 		r.log.Info("pushed", "resourceset", c.ResourceSet, "commit", c.Hash, "added", c.Added, "updated", c.Updated,
-			"removed", c.Removed, "trigger", p.trigger, "revision", p.report.Revision)
+			"removed", c.Removed, "trigger", p.trigger, "revision", p.defs.revision)
 		r.wrote(plan, result.New)
 	}
 	if p.report.Lost > 0 {

@@ -47,7 +47,7 @@ func (r *Reconciler) Preview(ctx context.Context) (*Preview, error) {
 	}
 	var commits []gitwriter.Commit
 	err := r.withHistory(ctx, head, func(head *gitwriter.Snapshot) (err error) {
-		commits, err = r.plan(ctx, head, p)
+		commits, err = r.planNewest(ctx, head, p)
 		return err
 	})
 	if err != nil {

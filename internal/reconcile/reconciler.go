@@ -70,6 +70,7 @@ type Reconciler struct {
 	sourceErr      error
 	sourceHead     *gitwriter.Snapshot // as last fetched
 	sourceRead     time.Time           // when that was
+	sourceSeen     uint64              // Reconciler.seen before defs were fetched
 
 	signer  *signing.Signer // nil: commits are not signed
 	trusted *signing.Keys   // nil: source commits are not verified

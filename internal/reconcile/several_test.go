@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"resourceset.example/renderer/internal/forgetest"
+	"resourceset.example/renderer/internal/gittest"
 	"resourceset.example/renderer/pkg/expand"
 )
 
@@ -80,6 +82,46 @@ func TestRule10_ListingOfAnEarlierPass(t *testing.T) {
 	if len(w.orchestrator.Requests()) == asked {
 		t.Error("the provider was not asked again")
 	}
+}
+
+// A renderer whose definitions are older than those that another one has written
+// from takes neither a new ResourceSet away nor a new template back.
+func TestRule10_OlderDefinitions(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []bool{false, true} {
+		w := newWorld(t)
+		target := w.repo
+		if apart { // definitions and manifests in two repositories
+			target = gittest.NewRepo(t)
+			target.Commit("main", "Begin", map[string]string{"README.md": "manifests\n"})
+			w.cfg.Target.URL = target.URL()
+		}
+		w.ok()
+		b := w.peer()
+		b.ok()
+		w.define(map[string]string{"one.yaml": inlineSet("one"), "app.yaml": withNote(appSet)})
+		b.ok()
+		w.tenants("red=3.0", "blue")
+		w.unread()
+		w.repo = target
+		if files := strings.Join(w.generated(), "\n"); !strings.Contains(files, "apps/one/") {
+			t.Errorf("apps/one was removed by older definitions:\n%s", w.repo.Git("log", "--format=%s"))
+		}
+		w.contains(redFile, "3.0")
+		w.contains(redFile, "note: ")
+	}
+}
+
+// unread is a pass for a provider's webhook, while the definitions are not due.
+func (w *world) unread() {
+	w.t.Helper()
+	w.r.sourceDue = w.clock.Now().Add(24 * time.Hour)
+	w.pass(request{trigger: TriggerWebhook, targets: []Target{{Kind: "ResourceSetInputProvider", Namespace: "apps", Name: "tenants"}}})
+}
+
+// withNote is a ResourceSet whose ConfigMaps have one more value.
+func withNote(set string) string {
+	return strings.Replace(set, "      data:\n", "      data:\n        note: new\n", 1)
 }
 
 // Two renderers that make different bytes of the same inputs change hands at most once.

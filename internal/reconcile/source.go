@@ -10,6 +10,7 @@ import (
 
 	"resourceset.example/renderer/internal/schedule"
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/gitwriter"
 	"resourceset.example/renderer/pkg/source"
 )
 
@@ -34,12 +35,34 @@ func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
 	if r.definitions != nil {
 		return r.takeDefinitions(ctx)
 	}
+	seen := r.seen
 	head, err := r.source.Fetch(ctx)
 	if err != nil {
 		return fmt.Errorf("source repository: %w", err)
 	}
+	return r.readAt(ctx, head, seen)
+}
+
+// definitionsOlder reports whether another writer may know newer definitions than
+// we do: it has changed what is committed since they were read. What it added for them
+// would be removed, and what it rendered from them taken back (DESIGN, rule 10).
+func (r *Reconciler) definitionsOlder(base *gitwriter.Snapshot) bool {
+	return r.definitions == nil && r.sourceSeen < r.seen && (!r.cfg.SameTree() || r.defs.hash != base.Hash())
+}
+
+// readAgain reads the definitions after the commit that a plan is made on.
+func (r *Reconciler) readAgain(ctx context.Context, base *gitwriter.Snapshot) error {
+	if r.cfg.SameTree() {
+		return r.readAt(ctx, base, r.seen) // the mirror is busy with a push, maybe
+	}
+	return r.readDefinitions(ctx)
+}
+
+// readAt reads the definitions at head, which was fetched when r.seen was seen.
+func (r *Reconciler) readAt(ctx context.Context, head *gitwriter.Snapshot, seen uint64) error {
 	r.sourceHead, r.sourceRead = head, r.now()
 	if r.defs != nil && r.defs.hash == head.Hash() {
+		r.sourceSeen = seen
 		return nil
 	}
 	if head.Tree() == nil {
@@ -60,6 +83,7 @@ func (r *Reconciler) fetchDefinitions(ctx context.Context) error {
 		Definitions: defs, hash: head.Hash(),
 		revision: revisionOf(r.cfg.Source.Branch, head.Hash().String()),
 	}
+	r.sourceSeen = seen
 	r.syncProviders(defs)
 	r.learnCredentials(ctx, defs)
 	r.log.Debug("read definitions", "revision", r.defs.revision,
