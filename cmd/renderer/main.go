@@ -97,11 +97,12 @@ generated folder, and commits and pushes them. Flux applies and prunes from ther
   renderer run --config config.yaml --once`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       readBuildInfo().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate("renderer {{.Version}}\n")
 	root.AddCommand(newRunCommand(), newDiffCommand(), newApproveCommand(), newReleaseCommand(), newBuildCommand(), newValidateCommand(), newHistoryCommand(), newVerifyCommand(), newHooksCommand(), newDemoCommand(), newVersionCommand())
 	return root
 }

@@ -97,20 +97,26 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		p.plans = append(p.plans, pl)
-	}
-	for _, dir := range slices.Sorted(maps.Keys(r.committed)) {
-		if !wanted[dir] {
-			p.plans = append(p.plans, r.planGone(r.committed[dir]))
-		}
-	}
-	for _, pl := range p.plans {
 		if err := r.respect(pl, base); err != nil {
 			return nil, err
 		}
-		if state := r.sets[pl.name]; state != nil && !pl.takenBack {
-			r.agree(pl, state.rs) // what a person took back is not another renderer's
+		if !pl.takenBack {
+			r.agree(pl, rs) // what a person took back is not another renderer's
 		}
+		if !pl.changed() {
+			pl.slim() // at once: all renderings together would fill the memory
+		}
+		p.plans = append(p.plans, pl)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(r.committed)) {
+		if wanted[dir] {
+			continue
+		}
+		pl := r.planGone(r.committed[dir])
+		if err := r.respect(pl, base); err != nil {
+			return nil, err
+		}
+		p.plans = append(p.plans, pl)
 	}
 	r.guard(p)
 	r.settle(p.plans)
@@ -258,9 +264,6 @@ func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *
 	}
 	pl.sets = sets
 	pl.rendering = state.program.Render(ctx, sets, expand.Options{Structure: expand.StructureEnforce})
-	for _, w := range pl.rendering.Warnings {
-		pl.warnings = append(pl.warnings, faultProblem(w))
-	}
 	var previous *expand.Lock
 	if pl.previous != nil {
 		previous = pl.previous.lock
@@ -277,6 +280,9 @@ func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *
 	r.refuseCredentials(pl)
 }
 
+// maxFailedSets is how many failed sets of one ResourceSet are reported one by one.
+const maxFailedSets = 20
+
 // layOut lays the rendering out as files; what cannot be stays as committed.
 func (r *Reconciler) layOut(pl *plan) {
 	out, err := expand.Layout(pl.params)
@@ -287,12 +293,23 @@ func (r *Reconciler) layOut(pl *plan) {
 	}
 	pl.problems, pl.out = nil, out
 	pl.files = slices.Collect(maps.Keys(out.Files))
-	for _, failed := range out.Failed {
+	pl.warnings = nil
+	for _, w := range slices.Concat(pl.rendering.Warnings, out.Warnings) {
+		pl.warnings = append(pl.warnings, faultProblem(w))
+	}
+	for i, failed := range out.Failed {
+		if i == maxFailedSets {
+			pl.fail(pl.params.ResourceSet.Pos, "", fmt.Errorf("%d more input sets failed", len(out.Failed)-i))
+			break
+		}
 		origin := ""
 		if failed.Set >= 0 {
 			origin = pl.sets[failed.Set].Origin
 		}
 		pl.fail(pl.params.ResourceSet.Pos, origin, failed.Err)
+	}
+	if pl.previous == nil && len(out.Failed) > 0 && len(out.Files) == 1 {
+		pl.leave() // a new ResourceSet of which nothing renders: no commit of its empty list
 	}
 }
 

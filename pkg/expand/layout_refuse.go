@@ -24,6 +24,9 @@ func (l *layout) refusal(object *Object) error {
 			}
 		}
 	}
+	if msg, hint := invalidName(object); msg != "" {
+		return l.fault(object, msg, hint)
+	}
 	metadata, _ := object.Content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if from, ok := annotations[annotationCopyFrom]; ok {
