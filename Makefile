@@ -45,7 +45,7 @@ fuzz: ## run every fuzz test for FUZZTIME
 	done
 
 integration: build ## run the black-box tests against real Git servers
-	$(GO) test -count 1 -timeout 10m -tags integration ./integration/...
+	$(GO) test -count 1 -timeout 25m -tags integration ./integration/...
 
 clean: ## remove what was built
 	rm -rf bin dist

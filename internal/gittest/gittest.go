@@ -81,7 +81,7 @@ func NewRepoAt(t testing.TB, dir string) *Repo {
 	}
 	Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", "--template=", ".")
 	r := &Repo{t: t, Dir: dir}
-	r.append("config", "[http]\n\treceivepack = true\n[receive]\n\tdenyNonFastForwards = true\n\tautogc = false\n[gc]\n\tauto = 0\n")
+	r.append("config", "[core]\n\tfsync = none\n[http]\n\treceivepack = true\n[receive]\n\tdenyNonFastForwards = true\n\tautogc = false\n[gc]\n\tauto = 0\n")
 	t.Cleanup(r.Fsck)
 	return r
 }
