@@ -39,7 +39,7 @@ func TestReadme(t *testing.T) {
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", strings.Join(script, "\n"))
 	cmd.Dir = filepath.Join(dir)
 	cmd.Env = append(os.Environ(),
-		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1",
+		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+dir, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=reader", "GIT_AUTHOR_EMAIL=reader@example.com",
 		"GIT_COMMITTER_NAME=reader", "GIT_COMMITTER_EMAIL=reader@example.com")
 	out, err := cmd.CombinedOutput()
