@@ -22,7 +22,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultTimeout     = time.Minute
-	DefaultMaxAttempts = 50
+	DefaultMaxAttempts = 200
 )
 
 // Config says which branch is mirrored, where, and how the server is reached.
@@ -92,6 +92,7 @@ type Mirror struct {
 	closed     bool
 
 	receivePack *receivePack // nil: not asked yet
+	giveWay     time.Time    // after a change that landed among others' ones: their turn until then
 }
 
 var generationName = regexp.MustCompile(`^mirror-([0-9]{6})\.git$`)

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// A writer that lost a race waits for up to raceDelay times the number of races it
-	// lost, at most maxRaceDelay. Short waits keep the one who waited longest in the game.
-	raceDelay    = 20 * time.Millisecond
-	maxRaceDelay = 400 * time.Millisecond
+	// A writer that lost a race waits, measured by what one attempt takes: for two of them
+	// at most after the first race, and the less the more it has lost. So the one who
+	// waited longest is next.
+	patientAttempts = 4
+	maxRaceDelay    = 5 * time.Second
 	// maxContention is the attempt from which a branch that others seem to hold, and that
 	// does not move, counts as refused.
 	maxContention = 25
@@ -48,6 +49,9 @@ func (m *Mirror) Update(ctx context.Context, build Build) (Result, error) {
 	start := time.Now()
 	var result Result
 	var fresh *Snapshot // the head as found after a lost race
+	if err := wait(ctx, min(time.Until(m.giveWay), maxRaceDelay)); err != nil {
+		return result, err
+	}
 	for attempt := 1; attempt <= m.cfg.MaxAttempts; attempt++ {
 		p, err := m.prepare(ctx, fresh, build)
 		if err != nil {
@@ -58,7 +62,9 @@ func (m *Mirror) Update(ctx context.Context, build Build) (Result, error) {
 			return result, nil
 		}
 		var landed bool
+		began := time.Now()
 		if landed, fresh, err = m.try(ctx, p, attempt, &result); err != nil || landed {
+			m.yield(attempt, time.Since(began))
 			return result, err
 		}
 		m.cfg.Logger.InfoContext(ctx, "another writer was faster, building again on its commit",
@@ -104,9 +110,10 @@ func (m *Mirror) try(ctx context.Context, p *proposal, attempt int, result *Resu
 	}
 	result.Attempts++
 	result.Objects, result.Bytes = len(p.objects.list), len(pack)
+	began := time.Now()
 	v, pushErr := m.push(ctx, p, pack)
 	if !v.accepted && pushErr == nil {
-		if err := pause(ctx, attempt); err != nil {
+		if err := pause(ctx, attempt, time.Since(began)); err != nil {
 			return false, nil, err
 		}
 	}
@@ -117,9 +124,23 @@ func (m *Mirror) try(ctx context.Context, p *proposal, attempt int, result *Resu
 }
 
 // pause keeps writers that lost to each other from meeting again at the same instant.
-func pause(ctx context.Context, attempt int) error {
-	limit := min(time.Duration(attempt)*raceDelay, maxRaceDelay)
-	timer := time.NewTimer(rand.N(limit))
+// An attempt took the given time so far.
+func pause(ctx context.Context, attempt int, took time.Duration) error {
+	limit := took * time.Duration(max(0, patientAttempts+1-attempt)) / 2
+	return wait(ctx, rand.N(min(limit+took/8, maxRaceDelay)+1))
+}
+
+// yield lets the others have their turn before the next change, if this one met any:
+// who has just landed knows the head, and would win again.
+func (m *Mirror) yield(attempts int, took time.Duration) {
+	m.giveWay = time.Now().Add(min(time.Duration(attempts-1)*took, maxRaceDelay))
+}
+
+func wait(ctx context.Context, delay time.Duration) error {
+	if delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
