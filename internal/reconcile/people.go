@@ -77,14 +77,28 @@ func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot) error {
 		r.rewrite(pl, edited)
 		return nil
 	}
-	maps.DeleteFunc(edited, func(set string, _ bool) bool { return !released[set] && !released[releasedAll] })
-	r.rewrite(pl, edited) // what was released after a hand edit is written again
-	return r.yield(pl, found)
+	return r.yield(pl, found, edited, released)
 }
 
-// yield holds the sets that people took back.
-func (r *Reconciler) yield(pl *plan, found map[string][]intervention) error {
+// yield holds the sets that people took back. An edited one that is to be something
+// else than what is recorded, or is released, is written anew as a whole; any other
+// stays as it is.
+func (r *Reconciler) yield(pl *plan, found map[string][]intervention, edited, released map[string]bool) error {
 	held := map[string]*TakenBackError{}
+	anew := map[string]bool{}
+	moves := pl.moves()
+	for set := range edited {
+		switch {
+		case released[set] || released[releasedAll] || moves[set]:
+			anew[set] = true
+		case pl.out == nil || pl.keeps(set):
+		default:
+			held[set] = &TakenBackError{ResourceSet: pl.name, Set: set}
+			if list := found[set]; len(list) > 0 {
+				held[set].Commit, held[set].Who = list[0].commit, list[0].who
+			}
+		}
+	}
 	for _, set := range slices.Sorted(maps.Keys(found)) {
 		desired := pl.desired(set)
 		for _, iv := range found[set] {
@@ -98,7 +112,9 @@ func (r *Reconciler) yield(pl *plan, found map[string][]intervention) error {
 			}
 		}
 	}
+	maps.DeleteFunc(anew, func(set string, _ bool) bool { return held[set] != nil })
 	if len(held) == 0 {
+		r.rewrite(pl, anew)
 		return nil
 	}
 	pl.takenBack = true
@@ -114,6 +130,7 @@ func (r *Reconciler) yield(pl *plan, found map[string][]intervention) error {
 		for set, err := range held {
 			pl.params.Keep[set] = err.Error()
 		}
+		pl.unwrite(anew)
 		r.layOut(pl)
 		if pl.out != nil && pl.previous == nil && len(pl.out.Files) == 1 {
 			pl.leave() // all of a new ResourceSet was taken back: only its empty list is left
@@ -124,6 +141,26 @@ func (r *Reconciler) yield(pl *plan, found map[string][]intervention) error {
 	}
 	r.reconsider(pl)
 	return nil
+}
+
+// moves are the sets that are there and become something else, "shared" among them.
+func (pl *plan) moves() map[string]bool {
+	sets := map[string]bool{}
+	if pl.out != nil {
+		for _, c := range pl.out.Changes {
+			if c.Kind == expand.Updated || c.Set == sharedFolder && c.Kind != expand.Kept {
+				sets[c.Set] = true
+			}
+		}
+	}
+	return sets
+}
+
+// keeps reports whether a set stays as it is for another reason, or goes.
+func (pl *plan) keeps(set string) bool {
+	return slices.ContainsFunc(pl.out.Changes, func(c expand.Change) bool {
+		return c.Set == set && (c.Kind == expand.Kept || c.Kind == expand.Removed)
+	})
 }
 
 // touched are the sets, and "shared", that a plan changes or that were edited, sorted.
@@ -344,6 +381,16 @@ func (r *Reconciler) rewrite(pl *plan, edited map[string]bool) {
 	if pl.out == nil || len(edited) == 0 {
 		return
 	}
+	pl.unwrite(edited)
+	r.layOut(pl)
+	r.reconsider(pl)
+}
+
+// unwrite has sets laid out as if none of their files were there.
+func (pl *plan) unwrite(edited map[string]bool) {
+	if pl.out == nil || len(edited) == 0 {
+		return
+	}
 	// To Layout an edited file is one that was never written.
 	lock := *pl.previous.lock
 	lock.Sets = slices.Clone(lock.Sets)
@@ -360,8 +407,6 @@ func (r *Reconciler) rewrite(pl *plan, edited map[string]bool) {
 		}
 	}
 	pl.params.Previous = &lock
-	r.layOut(pl)
-	r.reconsider(pl)
 }
 
 func unwritten(files map[string]string) map[string]string {
@@ -380,6 +425,9 @@ type TakenBackError struct {
 }
 
 func (e *TakenBackError) Error() string {
+	if e.Commit == "" {
+		return fmt.Sprintf("%s is held as somebody left it: it is not what %s records", e.Set, lockFile)
+	}
 	return fmt.Sprintf("%s is held as %s left it in commit %.12s", e.Set, e.Who, e.Commit)
 }
 

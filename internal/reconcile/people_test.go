@@ -233,6 +233,45 @@ func TestRule07_DriftRestore(t *testing.T) {
 	w.unchanged(w.ok)
 }
 
+// A set with a hand edit in one manifest, of which another one is to change, moves on
+// as a whole: nothing of the edit stays behind, unseen.
+func TestRule07_HoldEndsForAllFilesOfASet(t *testing.T) {
+	t.Parallel()
+	second := strings.Replace(appSet[strings.Index(appSet, "    - apiVersion: v1"):], "app-<<", "more-<<", 1)
+	w := newWorld(t)
+	w.define(map[string]string{"app.yaml": appSet + second})
+	w.ok()
+	edited := strings.Replace(w.repo.Read("main", redFile), `"1.0"`, `"0.9-pinned"`, 1)
+	commit := w.repo.Commit("main", "Pin red by hand", map[string]string{redFile: edited})
+	w.problem(w.unchanged(w.once), "tenants-red", commit[:12])
+	w.define(map[string]string{"app.yaml": appSet + strings.Replace(second, "      data:\n", "      data:\n        more: x\n", 1)})
+	w.ok()
+	w.contains(redFile, `"1.0"`)
+	w.unchanged(w.ok)
+}
+
+// What a person decides in a merge, against a commit of ours that they merge, is held
+// and reported like any other hand edit.
+func TestRule07_MergeKeepsTheirs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	clone := w.repo.Clone("main")
+	clone.Write(map[string]string{redFile: strings.Replace(w.repo.Read("main", redFile), `"1.0"`, `"0.9-pinned"`, 1)})
+	clone.Git("commit", "--quiet", "--all", "--message", "Pin red by hand")
+	w.tenants("red=2.0", "blue")
+	w.ok()
+	clone.Git("pull", "--quiet", "--no-rebase", "--strategy-option", "ours", "--no-edit", "origin", "main")
+	clone.Git("push", "--quiet", "origin", "HEAD:main")
+	for _, cold := range []bool{false, true} {
+		if cold {
+			w.forget()
+		}
+		w.problem(w.unchanged(w.once), "tenants-red", "held")
+		w.contains(redFile, "0.9-pinned")
+	}
+}
+
 // Foreign commits elsewhere, however many, are nobody's intervention.
 func TestRule07_ForeignCommitsElsewhere(t *testing.T) {
 	t.Parallel()
