@@ -106,13 +106,11 @@ func (r *Reconciler) count(p *pass, pl *plan, sets []string, reason string) Held
 
 // released says by whom or what a plan is released; empty while it is held.
 func (r *Reconciler) released(record HeldPlan) string {
-	if !slices.Contains(r.held.Used, record.Digest) {
-		if by := r.heldFile.approvedBy(record.Digest); by != "" {
-			return by
-		}
-		if r.approvedInSource(record.Digest) {
-			return "a commit in the definitions repository"
-		}
+	if by := r.heldFile.approvedBy(record.Digest); by != "" {
+		return by // it is gone once it has been used, so this is another one
+	}
+	if !slices.Contains(r.held.Used, record.Digest) && r.approvedInSource(record.Digest) {
+		return "a commit in the definitions repository"
 	}
 	confirm := r.cfg.Prune.Confirm
 	if confirm.Fetches > 0 && record.Fetches >= confirm.Fetches && r.now().Sub(record.Since) >= confirm.After {

@@ -192,3 +192,26 @@ func TestRule05_TotalOfOnePass(t *testing.T) {
 	w.problem(report, "ResourceSet apps/app", "4 removals in one pass")
 	w.problem(report, "ResourceSet apps/other", "4 removals in one pass")
 }
+
+// The same removal, once more after it was approved and carried out, can be approved
+// again, and needs it.
+func TestRule05_ApprovedTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 2 {
+		w.tenants("red", "blue", "green", "grey")
+		w.ok()
+		w.tenants("red")
+		w.unchanged(w.once)
+		held := OpenHeld(w.cfg.State.Directory)
+		plans, err := held.Plans()
+		if err != nil || len(plans) != 1 {
+			t.Fatalf("held plans: %v, %v", plans, err)
+		}
+		if err := held.Approve(plans[0].Digest, "olga"); err != nil {
+			t.Fatal(err)
+		}
+		w.ok()
+		w.has("red")
+	}
+}
