@@ -135,6 +135,7 @@ func (e *examination) expectRoot(added, removed []string) error {
 	}
 	before := slices.Compact(slices.Sorted(slices.Values(dirs)))
 	dirs = append(dirs, added...)
+	foreign = slices.DeleteFunc(foreign, func(entry string) bool { return slices.Contains(added, path.Clean(entry)) })
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return slices.Contains(removed, dir) })
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)

@@ -75,7 +75,10 @@ func gone(base *gitwriter.Snapshot, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// add takes over an entry for dir that is there while the folder is not ours, as it
+// is when somebody deletes inputs.lock: kustomize refuses a folder that is listed twice.
 func (root *rootList) add(dir string) {
+	root.foreign = slices.DeleteFunc(root.foreign, func(entry string) bool { return path.Clean(entry) == dir })
 	if i, found := slices.BinarySearch(root.dirs, dir); !found {
 		root.dirs = slices.Insert(root.dirs, i, dir)
 	}

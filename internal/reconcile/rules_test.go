@@ -346,6 +346,22 @@ func TestRule01_TargetBranchGoneElsewhere(t *testing.T) {
 	w.ok() // as the hint says
 }
 
+// A ResourceSet whose inputs.lock somebody deleted is rendered anew, and listed once.
+func TestRule07_LostLockListsNothingTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	clone := w.repo.Clone("main")
+	clone.Git("rm", "--quiet", "clusters/generated/apps/app/inputs.lock")
+	clone.Git("commit", "--quiet", "--message", "Start again")
+	clone.Git("push", "--quiet", "origin", "HEAD:main")
+	w.ok()
+	if list := w.repo.Read("main", "clusters/generated/kustomization.yaml"); strings.Count(list, "apps/app") != 1 {
+		t.Errorf("kustomize refuses this list:\n%s", list)
+	}
+	w.unchanged(w.ok)
+}
+
 // FR-33: what others put into the target path is theirs.
 func TestRule07_ForeignFilesStay(t *testing.T) {
 	t.Parallel()
