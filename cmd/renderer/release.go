@@ -10,9 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"resourceset.example/renderer/internal/config"
-	"resourceset.example/renderer/internal/reconcile"
-	"resourceset.example/renderer/internal/secrets"
-	"resourceset.example/renderer/pkg/gitwriter"
 )
 
 func newReleaseCommand() *cobra.Command {
@@ -36,19 +33,16 @@ changes no file says who released them, and the next pass writes them again.`,
 				return &exitError{code: exitFault, err: err}
 			}
 			defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-			redactor := &secrets.Redactor{}
-			credentials := reconcile.NewGitCredentials(cfg.Target.URL, cfg.Target.Auth,
-				secrets.NewStore(cfg.Secrets.Directory), redactor, "renderer/"+readBuildInfo().Version)
-			mirror, err := gitwriter.Open(gitwriter.Config{
-				URL: cfg.Target.URL, Branch: cfg.Target.Branch, Directory: scratch, Credentials: credentials.Get,
-			})
+			quiet := *cfg
+			quiet.Log.Level = "error"
+			a, err := openApp(cmd.Context(), &quiet, appOptions{mirrors: scratch}, cmd.ErrOrStderr())
 			if err != nil {
 				return &exitError{code: exitUsage, err: err}
 			}
-			defer mirror.Close()
-			commit, err := reconcile.Release(cmd.Context(), mirror, args[0], args[1:], userName(), cfg.Target.Commit.Author)
+			defer a.close()
+			commit, err := a.reconciler.Release(cmd.Context(), args[0], args[1:], userName())
 			if err != nil {
-				return &exitError{code: exitFault, err: errors.New(redactor.Scrub(err.Error()))}
+				return &exitError{code: exitFault, err: a.scrubbedAll(err)}
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%.12s released %s; the next pass writes it\n", commit, args[0])
 			return err

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"resourceset.example/renderer/internal/config"
-	"resourceset.example/renderer/pkg/gitwriter"
 )
 
 const redFile = "clusters/generated/apps/app/tenants-red/apps_app-red__ConfigMap.yaml"
@@ -188,19 +187,23 @@ func TestRule07_Release(t *testing.T) {
 	w.restart()
 	release := func(sets ...string) {
 		t.Helper()
-		mirror, err := gitwriter.Open(gitwriter.Config{URL: w.repo.URL(), Branch: "main", Directory: t.TempDir()})
-		if err != nil {
+		r := w.open(nil)
+		defer r.Close()
+		if _, err := r.Release(context.Background(), "apps/app", sets, "olga"); err != nil {
 			t.Fatal(err)
 		}
-		defer mirror.Close()
-		if _, err := Release(context.Background(), mirror, "apps/app", sets, "olga", w.cfg.Target.Commit.Author); err != nil {
-			t.Fatal(err)
-		}
+		w.unchanged(func() *Report {
+			if _, err := r.Release(context.Background(), "apps/other", sets, "olga"); err == nil || !strings.Contains(err.Error(), "apps/other") {
+				t.Errorf("released a ResourceSet that there is not: %v", err)
+			}
+			return nil
+		})
 	}
-	release("tenants-red")
+	release("tenants-red") // while no process runs: one at a time uses the state folder
 	w.problem(w.once(), "tenants-blue")
 	w.contains(redFile, "2.0")
 	w.unchanged(w.once)
+	w.restart()
 	release()
 	w.ok()
 	w.contains("clusters/generated/apps/app/tenants-blue/apps_app-blue__ConfigMap.yaml", "2.0")

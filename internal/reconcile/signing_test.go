@@ -77,11 +77,23 @@ func TestUnverifiedSourceIsRefused(t *testing.T) {
 	w.has("red", "blue")
 	w.unchanged(w.ok) // the head is our own commit now
 
+	// A release is signed, so it is no end to everything.
+	if _, err := w.r.Release(context.Background(), "apps/app", nil, "olga"); err != nil {
+		t.Fatal(err)
+	}
+	w.tenants("red=2.0", "blue")
+	w.ok()
+	w.contains(redFile, "2.0")
+
 	// Unsigned definitions, while the inputs change as well: nothing moves.
 	w.define(map[string]string{"evil.yaml": inlineSet("evil")})
 	w.tenants("red", "blue", "green")
 	for range 2 {
 		w.problem(w.unchanged(w.once), "is not signed")
+		// A release of ours on top would make them trusted.
+		if _, err := w.r.Release(context.Background(), "apps/app", nil, "olga"); err == nil || !strings.Contains(err.Error(), "is not signed") {
+			t.Errorf("released on an unverified commit: %v", err)
+		}
 		w.restart()
 	}
 	// Signed with a key that nobody knows.
