@@ -46,6 +46,9 @@ func (e *examination) rendered(ctx context.Context) error {
 			e.altered("", fmt.Sprintf("the trailer ResourceSet: %s names none", set.resourceSet))
 			continue
 		}
+		if err := e.notBack(set.resourceSet); err != nil {
+			return err
+		}
 		before, after, err := e.locks(set.resourceSet)
 		if err != nil {
 			return err

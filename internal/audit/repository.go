@@ -32,6 +32,7 @@ type Repository struct {
 	locks    map[plumbing.Hash]*lockFile
 	all      []*commit // newest first; nil until walked
 	inBranch map[plumbing.Hash]bool
+	depth    map[plumbing.Hash]int // see depths
 }
 
 // A NotFoundError is a repository, branch or revision that is not there.

@@ -96,6 +96,7 @@ func (r *Repository) Verify(ctx context.Context, opts Verification) (*Report, er
 			Hint: "check target.path and target.branch in the configuration, and that the clone has that branch",
 		}
 	}
+	v.order(all)
 	if all, err = v.chosen(all); err != nil {
 		return nil, err
 	}
@@ -194,6 +195,7 @@ type verifier struct {
 	definitions map[plumbing.Hash]*definitions
 	programs    map[*api.ResourceSet]*expand.Program
 	proofs      map[plumbing.Hash]*Proof
+	earlier     map[plumbing.Hash]map[string]rendering // by commit and ResourceSet
 }
 
 // prove judges one commit, once.

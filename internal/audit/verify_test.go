@@ -53,6 +53,32 @@ func TestVerifyProvesOneCommitForTheWholePass(t *testing.T) {
 	}
 }
 
+// Definitions of long ago, rendered again with a fitting message, prove nothing.
+func TestVerifyFindsDefinitionsTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rendered()
+	first := w.repo.Head("main")
+	w.define(map[string]string{appSet: strings.ReplaceAll(appFile, "fixed: text", "fixed: other")})
+	w.rendered()
+	second := w.repo.Head("main")
+	message := w.message(second)
+	for _, key := range []string{"Source-Revision: ", "Inputs-Digest: "} {
+		_, old, _ := strings.Cut(w.message(first), key)
+		_, now, _ := strings.Cut(message, key)
+		old, _, _ = strings.Cut(old, "\n")
+		now, _, _ = strings.Cut(now, "\n")
+		message = strings.ReplaceAll(message, now, old)
+	}
+	clone := w.repo.Clone("main")
+	clone.Git("checkout", "--quiet", first, "--", target)
+	clone.Git("commit", "--quiet", "--message", message)
+	clone.Git("push", "--quiet", "origin", "HEAD:main")
+	for _, opts := range []Verification{{}, {Commit: w.repo.Head("main")}, {Since: second}} {
+		w.finding(w.verify(opts), w.repo.Head("main"), Altered, "older definitions", second[:10])
+	}
+}
+
 // The tampering that a forger would try: each is found, with file and author.
 func TestVerifyFindsTampering(t *testing.T) {
 	t.Parallel()
