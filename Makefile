@@ -30,8 +30,13 @@ lint: ## check format, vet and staticcheck
 demo: build ## show the product at work: no network, account or cluster needed
 	./$(BIN) demo
 
-bench: ## measure, printing ratios that were taken side by side in one run
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/...
+# Work trees of 300,000 files take minutes to set up, so those are for LARGE=1.
+bench: ## measure, as ratios taken side by side in one run (LARGE=1: also on 300,000 files)
+	$(GO) test -run '^$$' -bench BuildProcess -benchtime 1x -timeout 30m ./cmd/renderer
+	$(GO) test -run '^$$' -bench 'Writer|Contention' -benchtime 1x -timeout 90m ./pkg/gitwriter $(if $(LARGE),-args -large)
+	$(GO) test -run '^$$' -bench History10000 -benchtime 1x -timeout 30m ./internal/audit
+	$(GO) test -run '^$$' -bench 'Build$$|Layout|Lock' -benchtime 3x ./pkg/expand
+	$(GO) test -run '^$$' -bench 'Parse10kInputs|ReadAfterOneChange|Polls' -benchtime 3x ./pkg/api ./pkg/source ./pkg/source/github
 
 golden: ## rewrite the golden files; read the diff afterwards
 	$(GO) test ./pkg/expand -update
