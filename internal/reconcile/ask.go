@@ -30,6 +30,7 @@ type answer struct {
 	client fetcher
 	made   string // digest of the object and the secrets that the client was made from
 	asked  time.Time
+	cause  string // trigger of the pass that asked
 	listed uint64 // Reconciler.seen before the listing began
 	result provider.Result
 	err    error
@@ -77,7 +78,7 @@ func anyFetching(list []*providerState) bool {
 func (r *Reconciler) ask(ctx context.Context, p *providerState) {
 	p.fetching = true
 	p.asked = r.now()
-	a := answer{of: p, client: p.client, made: p.made, asked: p.asked, listed: r.seen}
+	a := answer{of: p, client: p.client, made: p.made, asked: p.asked, cause: r.trigger, listed: r.seen}
 	previous := p.exported
 	if !p.answered {
 		previous = r.recorded(p.object)
@@ -116,6 +117,7 @@ func (r *Reconciler) take(a answer) {
 	p := a.of
 	p.fetching = false
 	p.client, p.made = a.client, a.made
+	r.cause = foremost(r.cause, a.cause)
 	if a.err != nil {
 		p.failures++
 		p.failed++
@@ -132,6 +134,17 @@ func (r *Reconciler) take(a answer) {
 	}
 	r.log.Debug("fetched inputs", "provider", p.object.NamespacedName(), "type", p.object.Spec.Type,
 		"inputs", len(a.result.Inputs), "duration", r.now().Sub(a.asked))
+}
+
+// foremost is the one of two causes that a commit names: an answer that a webhook
+// asked for makes it the webhook's, also when it came too late for that pass.
+func foremost(a, b string) string {
+	for _, cause := range []string{TriggerStartup, TriggerOnce, TriggerWebhook, TriggerManual, TriggerSource, TriggerSchedule} {
+		if a == cause || b == cause {
+			return cause
+		}
+	}
+	return a
 }
 
 // connect makes the provider's client, or keeps the one there is while neither the

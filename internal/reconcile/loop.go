@@ -100,10 +100,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case a := <-r.answers: // one that no pass has waited for
 			timer.Stop()
 			r.take(a)
-			targets = nil
-			if trigger != TriggerWebhook { // else the answer is to that webhook, most likely
-				trigger = TriggerSchedule
-			}
+			trigger, targets = TriggerSchedule, nil // unless the answer has a cause of its own
 		}
 	}
 }

@@ -88,4 +88,7 @@ func TestSlowProviderHoldsNobodyUp(t *testing.T) {
 			break
 		}
 	}
+	if message := w.repo.Git("log", "-1", "--format=%B", "main"); !strings.Contains(message, "Trigger: webhook") {
+		t.Errorf("the late answer was to a webhook:\n%s", message)
+	}
 }

@@ -100,6 +100,10 @@ func (r *Reconciler) prepare(ctx context.Context, req request) (*pass, *gitwrite
 		return p, nil
 	}
 	r.fetch(ctx, r.dueProviders(req), r.patience)
+	if p.trigger == TriggerSchedule || p.trigger == TriggerSource {
+		p.trigger = foremost(p.trigger, r.cause)
+	}
+	r.cause = ""
 	return p, head
 }
 

@@ -96,6 +96,7 @@ type Reconciler struct {
 	accepted  *acceptedFolders   // those that are known to be as we left them
 
 	trigger      string // of the running pass
+	cause        string // foremost trigger of the answers taken in since the last pass
 	pushErr      error
 	pushDue      time.Time // no push before this: the server refused the last one
 	pushFailures int
