@@ -17,9 +17,9 @@ help: ## list the targets
 build: ## build bin/renderer
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/renderer
 
-test: ## run all tests of the product, hermetic, with the race detector
+test: ## run the tests, hermetic, with the race detector
 	@$(if $(RACE),:,echo "no C compiler found: testing without the race detector")
-	$(GO) test $(RACE) -timeout 10m ./...
+	$(GO) test $(RACE) -short -timeout 10m ./...
 
 lint: ## check format, vet and staticcheck
 	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
@@ -49,7 +49,8 @@ fuzz: ## run every fuzz test for FUZZTIME
 	  done; \
 	done
 
-integration: build ## run the black-box tests against real Git servers
+integration: build ## run the slow tests, and the black-box ones against real Git servers
+	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand
 	$(GO) test -count 1 -timeout 25m -tags integration ./integration/...
 
 clean: ## remove what was built

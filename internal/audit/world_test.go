@@ -56,6 +56,9 @@ spec:
 // rendered. More lines go into the configuration.
 func newWorld(t *testing.T, more ...string) *world {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	orchestrator, err := forgetest.NewOrchestrator(forgetest.OrchestratorOptions{})
 	if err != nil {
 		t.Fatal(err)

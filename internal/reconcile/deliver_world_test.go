@@ -33,6 +33,9 @@ type requestWorld struct {
 // can be given.
 func newRequestWorld(t *testing.T, forge string, settings ...string) *requestWorld {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	w := &requestWorld{world: newWorld(t)}
 	var url string
 	switch forge {

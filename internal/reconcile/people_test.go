@@ -72,6 +72,9 @@ func TestRule07_HandEditIsHeld(t *testing.T) {
 
 // A revert of an update, an addition and a removal each hold that set.
 func TestRule07_RevertIsHeld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	for _, cold := range []bool{false, true} {
 		w := newWorld(t)
@@ -122,6 +125,9 @@ func TestRule07_RevertIsHeld(t *testing.T) {
 // call reverts our commit, nothing re-applies it, the fixed template is merged, and
 // all sets move on.
 func TestRule07_BadTemplateRevertedThenFixed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.tenants(names("t", 40)...)

@@ -241,6 +241,9 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && slices.Contains([]string{"loops", "recursion", "output", "fork"}, name) {
+				t.Skip("slow under the race detector: `make integration` runs it")
+			}
 			r := render(t, "resources:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: x}\n- "+quoteYAML(template), Options{})
 			if len(r.Failed) != 1 || len(r.Objects) != 0 {
 				t.Fatalf("did not fail")
