@@ -13,11 +13,8 @@ import (
 )
 
 const (
-	// A writer that lost a race waits, measured by what one attempt takes: for two of them
-	// at most after the first race, and the less the more it has lost. So the one who
-	// waited longest is next.
-	patientAttempts = 4
-	maxRaceDelay    = 5 * time.Second
+	// maxRaceDelay bounds how long a writer that lost a race, or landed among others, waits.
+	maxRaceDelay = 5 * time.Second
 	// maxContention is the attempt from which a branch that others seem to hold, and that
 	// does not move, counts as refused.
 	maxContention = 25
@@ -123,11 +120,28 @@ func (m *Mirror) try(ctx context.Context, p *proposal, attempt int, result *Resu
 	return m.settle(ctx, p, pack, v, pushErr, attempt)
 }
 
+// patience is how long a writer waits at most after each lost race, in attempts. The
+// first race may have been chance, further ones mean that there are many writers; after
+// that it is the less the more races were lost, so the one who waited longest is next.
+func patience(attempt int) time.Duration {
+	switch attempt {
+	case 1:
+		return 1
+	case 2, 6:
+		return 3
+	case 3, 4, 5:
+		return 4
+	case 7:
+		return 2
+	}
+	return 0
+}
+
 // pause keeps writers that lost to each other from meeting again at the same instant.
 // An attempt took the given time so far.
 func pause(ctx context.Context, attempt int, took time.Duration) error {
-	limit := took * time.Duration(max(0, patientAttempts+1-attempt)) / 2
-	return wait(ctx, rand.N(min(limit+took/8, maxRaceDelay)+1))
+	limit := patience(attempt)*took + took/8
+	return wait(ctx, rand.N(min(limit, maxRaceDelay)+1))
 }
 
 // yield lets the others have their turn before the next change, if this one met any:
