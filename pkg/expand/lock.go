@@ -96,7 +96,7 @@ func (e *DamagedLockError) Error() string {
 // Suggestion is the hint line that is printed below the error.
 func (e *DamagedLockError) Suggestion() string {
 	return "take the file from the last commit that renderer made; " +
-		"or delete the folder, manifests and all, and have it rendered anew"
+		"or delete it alone and have it written anew"
 }
 
 // An IncompleteError is why recorded input sets cannot be rendered again.
