@@ -51,6 +51,7 @@ fuzz: ## run every fuzz test for FUZZTIME
 
 integration: build ## run the slow tests, and the black-box ones against real Git servers
 	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand
+	$(GO) test -count 1 -run TestScripts ./cmd/renderer
 	$(GO) test -count 1 -timeout 25m -tags integration ./integration/...
 
 clean: ## remove what was built
