@@ -3,6 +3,7 @@
 package api
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ func (d *decoder) provider(n *yaml.Node, meta Meta) *ResourceSetInputProvider {
 		"skip":               d.nested(schema{"labels": d.texts(&s.Skip.Labels)}),
 		"schedule":           d.items(func(path string, n *yaml.Node) { s.Schedule = append(s.Schedule, d.schedule(path, n)) }),
 		"selectors":          d.items(func(path string, n *yaml.Node) { s.Selectors = append(s.Selectors, d.artifact(path, n)) }),
+		"revision":           d.text(&s.Revision),
 		"selector":           func(path string, n *yaml.Node) { s.Selectors = append(s.Selectors, d.artifact(path, n)) },
 	})
 	if s.Filter.Limit == 0 {
@@ -35,6 +37,10 @@ func (d *decoder) provider(n *yaml.Node, meta Meta) *ResourceSetInputProvider {
 	}
 	if _, ok := d.lines["spec"]; ok {
 		d.checkProvider(n, s)
+	}
+	if s.Filter.Fork != nil && *s.Filter.Fork && meta.Annotations[AnnotationAllowForks] != "true" {
+		d.warn(d.line("spec.filter.fork", n), "set the annotation "+AnnotationAllowForks+`: "true", or take the filter out`,
+			"spec.filter.fork is true, and forks are left out: nothing passes")
 	}
 	return p
 }
@@ -48,6 +54,14 @@ func (d *decoder) filter(f *Filter) read {
 		"includeEnvironment": d.pattern(&f.IncludeEnvironment),
 		"excludeEnvironment": d.pattern(&f.ExcludeEnvironment),
 		"labels":             d.texts(&f.Labels),
+		"targetBranch":       d.pattern(&f.TargetBranch),
+		"title":              d.pattern(&f.Title),
+		"author":             d.pattern(&f.Author),
+		"draft":              d.choice(&f.Draft),
+		"fork":               d.choice(&f.Fork),
+		"updatedWithin":      d.duration(&f.UpdatedWithin),
+		"includePath":        d.globs(&f.IncludePath),
+		"excludePath":        d.globs(&f.ExcludePath),
 		"limit": func(path string, n *yaml.Node) {
 			before := len(d.faults)
 			d.integer(&f.Limit)(path, n)
@@ -65,6 +79,31 @@ func (d *decoder) filter(f *Filter) read {
 			}
 		},
 	})
+}
+
+// choice reads a boolean that need not be there.
+func (d *decoder) choice(to **bool) read {
+	return func(path string, n *yaml.Node) {
+		value, before := false, len(d.faults)
+		d.boolean(&value)(path, n)
+		if len(d.faults) == before {
+			*to = &value
+		}
+	}
+}
+
+// globs reads patterns of slash-separated paths: "*" and "?" match within one name,
+// "[a-z]" a class, and "**" as a whole name any number of folders.
+func (d *decoder) globs(to *[]string) read {
+	return func(at string, n *yaml.Node) {
+		d.texts(to)(at, n)
+		for _, glob := range *to {
+			_, err := path.Match(glob, "")
+			if err != nil || glob == "" || strings.HasPrefix(glob, "/") || slices.Contains(strings.Split(glob, "/"), "..") {
+				d.fault(n, `write a path from the root of the repository, like "apps/*" or "tenants/**/config.yaml"`, "%s %q is no pattern of paths", at, glob)
+			}
+		}
+	}
 }
 
 // pattern reads a regular expression.
@@ -132,6 +171,7 @@ func (d *decoder) checkProvider(n *yaml.Node, s *InputProviderSpec) {
 	d.forbid(s.ServiceAccountName != "" && !t.serviceAccount, "spec.serviceAccountName", s.Type)
 	d.forbid(s.SecretRef != "" && t.noSecret, "spec.secretRef", s.Type)
 	d.forbid(s.CertSecretRef != "" && t.noCertSecret, "spec.certSecretRef", s.Type)
+	d.forbid(s.Revision != "" && s.Type != TypeGitRepositoryPath, "spec.revision", s.Type)
 	d.forbid(len(s.Selectors) > 0 && s.Type != TypeExternalArtifact, "spec.selectors", s.Type)
 	d.checkFilters(t, s)
 }
@@ -150,12 +190,16 @@ func (d *decoder) forbid(wrong bool, path, providerType string) {
 func (d *decoder) checkFilters(t providerType, s *InputProviderSpec) {
 	for _, name := range []string{
 		"includeBranch", "excludeBranch", "includeTag", "excludeTag", "includeEnvironment",
-		"excludeEnvironment", "labels", "limit", "semver",
+		"excludeEnvironment", "labels", "limit", "semver", "targetBranch", "title", "author", "draft", "fork",
+		"updatedWithin", "includePath", "excludePath",
 	} {
 		path := "spec.filter." + name
 		if line, set := d.lines[path]; set && !slices.Contains(t.filters, name) {
 			d.warn(&yaml.Node{Line: line}, "take it out", "%s has no effect with type %s", path, s.Type)
 		}
+	}
+	if s.Type == TypeGitRepositoryPath && len(s.Filter.IncludePath) == 0 {
+		d.faultMissing(d.line("spec", nil), "spec.filter.includePath", `what to look for, like ["apps/*"] or ["tenants/*.yaml"]`)
 	}
 	if len(s.Skip.Labels) > 0 && !slices.Contains(t.filters, "labels") {
 		d.warn(d.line("spec.skip.labels", nil), "take it out", "spec.skip.labels has no effect with type %s", s.Type)

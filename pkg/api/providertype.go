@@ -14,7 +14,7 @@ import (
 
 // A providerType says which fields a type of provider takes.
 type providerType struct {
-	scheme         string   // "http" stands for http and https; empty: no URL at all
+	scheme         string   // "http" stands for http and https, "git" for these and SSH; empty: no URL at all
 	repository     bool     // the URL is that of a repository on a forge
 	azure          bool     // the user in a URL is an organisation
 	insecure       bool     // spec.insecure is allowed
@@ -28,7 +28,10 @@ type providerType struct {
 func ProviderTypes() []string { return slices.Sorted(maps.Keys(providerTypes())) }
 
 func providerTypes() map[string]providerType {
-	changes := []string{"includeBranch", "excludeBranch", "labels", "limit"}
+	changes := []string{
+		"includeBranch", "excludeBranch", "labels", "limit",
+		"targetBranch", "title", "author", "draft", "fork", "updatedWithin",
+	}
 	branches := []string{"includeBranch", "excludeBranch", "limit"}
 	tags := []string{"includeTag", "excludeTag", "semver", "limit"}
 	environments := []string{"includeEnvironment", "excludeEnvironment", "limit"}
@@ -41,6 +44,9 @@ func providerTypes() map[string]providerType {
 	}
 	aws := func(filters []string) providerType {
 		return providerType{scheme: "http", serviceAccount: true, filters: filters}
+	}
+	git := func(filters ...string) providerType {
+		return providerType{scheme: "git", insecure: true, filters: filters}
 	}
 	cloud := providerType{scheme: "oci", serviceAccount: true, noSecret: true, noCertSecret: true, filters: tags}
 	return map[string]providerType{
@@ -55,6 +61,11 @@ func providerTypes() map[string]providerType {
 
 		TypeAzureDevOpsPullRequest: azure(changes), TypeAzureDevOpsBranch: azure(branches), TypeAzureDevOpsTag: azure(tags),
 		TypeAWSCodeCommitPullRequest: aws(changes), TypeAWSCodeCommitBranch: aws(branches), TypeAWSCodeCommitTag: aws(tags),
+
+		TypeBitbucketPullRequest: forge(changes), TypeBitbucketBranch: forge(branches), TypeBitbucketTag: forge(tags),
+
+		TypeGitRepositoryBranch: git(branches...), TypeGitRepositoryTag: git(tags...),
+		TypeGitRepositoryPath: git("includePath", "excludePath", "limit"),
 
 		TypeOCIArtifactTag: {scheme: "oci", insecure: true, serviceAccount: true, filters: tags},
 		TypeACRArtifactTag: cloud, TypeECRArtifactTag: cloud, TypeGARArtifactTag: cloud,
@@ -76,6 +87,9 @@ func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec
 		d.faultMissing(spec, "spec.url", "the type "+s.Type+" needs an address")
 		return
 	}
+	if t.scheme == "git" && !strings.Contains(s.URL, "://") && scpURL.MatchString(s.URL) {
+		return // Git's short form of an SSH address
+	}
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil && scpURL.MatchString(s.URL), err == nil && !t.accepts(u.Scheme):
@@ -86,9 +100,9 @@ func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec
 		d.fault(at, "", "spec.url names no host")
 	case u.User != nil && !t.namesUser(u.User):
 		d.fault(at, "put the credential into a Secret and name it in secretRef", "spec.url holds a credential")
-	case s.Type == TypeExternalService && u.Scheme == "http" && !s.Insecure:
+	case t.insecure && u.Scheme == "http" && !s.Insecure:
 		d.fault(at, "use https://, or say insecure: true", "spec.url is http://, which needs spec.insecure")
-	case t.repository, u.User != nil:
+	case t.repository, t.azure && u.User != nil:
 		u.User = nil
 		s.URL = repositoryURL(u)
 		if strings.Trim(u.Path, "/") == "" {
@@ -101,19 +115,25 @@ func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec
 // the organisation, from those with a password or token.
 func (t providerType) namesUser(u *url.Userinfo) bool {
 	_, password := u.Password()
-	return t.azure && !password
+	return (t.azure || t.scheme == "git") && !password
 }
 
 func (t providerType) accepts(scheme string) bool {
-	if t.scheme == "oci" {
+	switch t.scheme {
+	case "oci":
 		return scheme == "oci"
+	case "git":
+		return scheme == "http" || scheme == "https" || scheme == "ssh"
 	}
 	return scheme == "http" || scheme == "https"
 }
 
 func (t providerType) schemes() string {
-	if t.scheme == "oci" {
+	switch t.scheme {
+	case "oci":
 		return "oci://"
+	case "git":
+		return "https:// or ssh://"
 	}
 	return "https:// or http://"
 }

@@ -93,6 +93,14 @@ const (
 	TypeACRArtifactTag           = "ACRArtifactTag"
 	TypeECRArtifactTag           = "ECRArtifactTag"
 	TypeGARArtifactTag           = "GARArtifactTag"
+
+	// Types that the public CRD does not have.
+	TypeBitbucketPullRequest = "BitbucketPullRequest"
+	TypeBitbucketBranch      = "BitbucketBranch"
+	TypeBitbucketTag         = "BitbucketTag"
+	TypeGitRepositoryBranch  = "GitRepositoryBranch"
+	TypeGitRepositoryTag     = "GitRepositoryTag"
+	TypeGitRepositoryPath    = "GitRepositoryPath"
 )
 
 // DefaultFilterLimit is how many input sets a provider exports when its filter
@@ -246,6 +254,7 @@ type InputProviderSpec struct {
 	Skip               Skip
 	Schedule           []Schedule
 	Selectors          []ArtifactSelector // ExternalArtifact only
+	Revision           string             // GitRepositoryPath only: branch, tag or commit; empty: the default branch. Not in the public CRD
 }
 
 // Filter says which of the found items a provider exports. The regular
@@ -260,6 +269,16 @@ type Filter struct {
 	Labels             []string
 	Limit              int // DefaultFilterLimit when not set; never 0 after Parse
 	Semver             string
+
+	// The public CRD does not have these. All but the paths are about change requests.
+	TargetBranch  string        // regular expression
+	Title         string        // likewise
+	Author        string        // likewise
+	Draft         *bool         // nil: both kinds
+	Fork          *bool         // likewise, of those that AnnotationAllowForks lets in
+	UpdatedWithin time.Duration // 0 when not set
+	IncludePath   []string      // globs of GitRepositoryPath
+	ExcludePath   []string      // likewise
 }
 
 // Skip holds labels that freeze an item at the values exported before. A label

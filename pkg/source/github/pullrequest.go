@@ -7,14 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/go-github/v66/github"
 
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/transport"
 )
@@ -24,19 +23,15 @@ const ghost = "ghost"
 
 // A PullRequests provider lists the open pull requests of one repository.
 type PullRequests struct {
-	object     *api.ResourceSetInputProvider
-	filter     *provider.Filter
-	allowForks bool
-	list       *list[pullRequest]
+	object *api.ResourceSetInputProvider
+	filter *provider.Filter
+	list   *listing.List[pullRequest]
 }
 
+// A pullRequest is one in the list, which may have closed while it was read.
 type pullRequest struct {
-	number int
-	open   bool
-	fork   bool
-	branch string
-	labels []string
-	input  api.Input
+	provider.ChangeRequest
+	open bool
 }
 
 // NewPullRequests returns the provider of a definition of type GitHubPullRequest.
@@ -50,37 +45,24 @@ func NewPullRequests(cfg provider.Config) (*PullRequests, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &PullRequests{
-		object:     cfg.Object,
-		filter:     filter,
-		allowForks: cfg.Object.Annotations[api.AnnotationAllowForks] == "true",
-		list:       list,
-	}, nil
+	return &PullRequests{object: cfg.Object, filter: filter, list: list}, nil
 }
 
 // Fetch lists the open pull requests.
 func (p *PullRequests) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
 	ctx, cancel := transport.Bound(ctx)
 	defer cancel()
-	all, err := p.list.all(ctx)
+	all, err := p.list.All(ctx)
 	if err != nil {
 		return provider.Result{}, err
 	}
-	slices.SortStableFunc(all, func(a, b pullRequest) int { return a.number - b.number })
-	items, forks := make([]provider.Item, 0, len(all)), 0
+	open := make([]provider.ChangeRequest, 0, len(all))
 	for _, pr := range all {
-		if !pr.open || !p.filter.Labels(pr.labels) || !p.filter.Branch(pr.branch) {
-			continue
+		if pr.open {
+			open = append(open, pr.ChangeRequest)
 		}
-		if pr.fork && !p.allowForks {
-			forks++
-			continue
-		}
-		items = append(items, provider.Item{Key: strconv.Itoa(pr.number), Labels: pr.labels, Input: pr.input})
 	}
-	result, err := provider.Export(p.object, "id", items, previous)
-	result.Forks = forks
-	return result, err
+	return provider.ExportChangeRequests(p.object, p.filter, open, previous)
 }
 
 // decodePullRequest reads one pull request and checks that all is there that must be.
@@ -101,45 +83,36 @@ func decodePullRequest(data json.RawMessage) (pullRequest, string, error) {
 			return pullRequest{}, "", fmt.Errorf("pull request %d has no %s", pr.GetNumber(), must.name)
 		}
 	}
+	if pr.GetCreatedAt().IsZero() || pr.GetUpdatedAt().IsZero() {
+		return pullRequest{}, "", fmt.Errorf("pull request %d has no created_at or updated_at", pr.GetNumber())
+	}
 	labels := make([]string, len(pr.Labels))
 	for i, label := range pr.Labels {
 		labels[i] = label.GetName()
 	}
-	slices.Sort(labels)
-	found := pullRequest{
-		number: pr.GetNumber(),
-		open:   pr.GetState() == "open",
-		fork:   isFork(head.GetRepo(), base.GetRepo()),
-		branch: head.GetRef(),
-		labels: labels,
-	}
-	found.input = found.export(&pr)
-	return found, strconv.Itoa(found.number), nil
-}
-
-func (p *pullRequest) export(pr *github.PullRequest) api.Input {
 	author := pr.GetUser().GetLogin()
 	if author == "" {
 		author = ghost
 	}
-	labels := make([]any, len(p.labels))
-	for i, label := range p.labels {
-		labels[i] = label
-	}
-	return api.Input{
-		"id":           strconv.Itoa(p.number),
-		"sha":          pr.GetHead().GetSHA(),
-		"branch":       p.branch,
-		"targetBranch": pr.GetBase().GetRef(),
-		"title":        pr.GetTitle(),
-		"author":       author,
-		"labels":       labels,
-		"url":          pr.GetHTMLURL(),
-		"draft":        pr.GetDraft(),
-		"fork":         p.fork,
-		"createdAt":    pr.GetCreatedAt().UTC().Format(time.RFC3339),
-		"updatedAt":    pr.GetUpdatedAt().UTC().Format(time.RFC3339),
-	}
+	id := strconv.Itoa(pr.GetNumber())
+	return pullRequest{
+		open: pr.GetState() == "open",
+		ChangeRequest: provider.ChangeRequest{
+			ID:           id,
+			Number:       int64(pr.GetNumber()),
+			SHA:          head.GetSHA(),
+			Branch:       head.GetRef(),
+			TargetBranch: base.GetRef(),
+			Title:        pr.GetTitle(),
+			Author:       author,
+			Labels:       labels,
+			URL:          pr.GetHTMLURL(),
+			Draft:        pr.GetDraft(),
+			Fork:         isFork(head.GetRepo(), base.GetRepo()),
+			CreatedAt:    pr.GetCreatedAt().Time,
+			UpdatedAt:    pr.GetUpdatedAt().Time,
+		},
+	}, id, nil
 }
 
 // isFork tells whether a head is in another repository than the base. A

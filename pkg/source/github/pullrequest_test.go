@@ -18,6 +18,7 @@ import (
 
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
@@ -265,7 +266,7 @@ func TestRule01_ListMoves(t *testing.T) {
 		if _, err := newPullRequests(t, cfg).Fetch(t.Context(), nil); provider.ReasonOf(err) != provider.Implausible {
 			t.Errorf("got %v", err)
 		}
-		if gone > 4*maxReads {
+		if gone > 4*listing.MaxReads {
 			t.Errorf("%d requests", gone)
 		}
 	})
@@ -310,7 +311,7 @@ func TestRule01_Pages(t *testing.T) {
 		"new pages for ever": {func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			counting++
 			w.Header().Set("Link", fmt.Sprintf(`</api/v3/x?page=%d>; rel="next"`, counting))
-			forgetest.JSON(fmt.Sprintf(`[{"number":%d,"state":"open","head":{"ref":"a","sha":"b"},"base":{"ref":"m","repo":{"full_name":"a/b"}}}]`, counting))(w, r, nil)
+			forgetest.JSON(fmt.Sprintf(`[{"number":%d,"state":"open","head":{"ref":"a","sha":"b"},"base":{"ref":"m","repo":{"full_name":"a/b"}},"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}]`, counting))(w, r, nil)
 		}, provider.Implausible, "does not end"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -327,7 +328,7 @@ func TestRule01_Pages(t *testing.T) {
 			if provider.ReasonOf(err) != test.want || !strings.Contains(err.Error(), test.words) {
 				t.Errorf("got %v; want reason %s and %q", err, test.want, test.words)
 			}
-			if asked := len(gh.Requests()); asked > maxPages+1 {
+			if asked := len(gh.Requests()); asked > listing.MaxPages+1 {
 				t.Errorf("%d requests", asked)
 			}
 		})
@@ -351,7 +352,8 @@ func TestRule01_Items(t *testing.T) {
 	whole := func() map[string]any {
 		return map[string]any{
 			"number": 1, "state": "open", "head": map[string]any{"ref": "a", "sha": "b", "repo": map[string]any{"id": 1}},
-			"base": map[string]any{"ref": "main", "repo": map[string]any{"id": 1, "full_name": "a/b"}},
+			"base":       map[string]any{"ref": "main", "repo": map[string]any{"id": 1, "full_name": "a/b"}},
+			"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
 		}
 	}
 	for name, spoil := range map[string]func(map[string]any){
@@ -363,6 +365,8 @@ func TestRule01_Items(t *testing.T) {
 		"sha":       func(m map[string]any) { delete(m["head"].(map[string]any), "sha") },
 		"ref":       func(m map[string]any) { m["head"].(map[string]any)["ref"] = "" },
 		"base":      func(m map[string]any) { delete(m, "base") },
+		"created":   func(m map[string]any) { delete(m, "created_at") },
+		"updated":   func(m map[string]any) { delete(m, "updated_at") },
 		"base.repo": func(m map[string]any) { delete(m["base"].(map[string]any), "repo") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -450,25 +454,24 @@ func TestConditionalRequests(t *testing.T) {
 func FuzzPage(f *testing.F) {
 	for _, body := range []string{
 		"[]", "null", "{}", "", "[null]", `[{"number":1}]`, "<html>",
-		`[{"number":1,"state":"open","head":{"ref":"a","sha":"b","repo":null},"base":{"ref":"m","repo":{"full_name":"a/b"}},"labels":[{"name":"x"}]}]`,
+		`[{"number":1,"state":"open","head":{"ref":"a","sha":"b","repo":null},"base":{"ref":"m","repo":{"full_name":"a/b"}},"labels":[{"name":"x"}],"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}]`,
 	} {
 		f.Add([]byte(body))
 	}
-	list := &list[pullRequest]{what: "pull requests", decode: decodePullRequest}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var p page[pullRequest]
-		if err := list.fill(&p, body); err != nil {
+		p, err := listing.Array(body, "pull requests", notARepository, decodePullRequest)
+		if err != nil {
 			if provider.ReasonOf(err) != provider.Implausible {
 				t.Fatalf("%q: %v", body, err)
 			}
 			return
 		}
 		var all []any
-		if err := json.Unmarshal(body, &all); err != nil || all == nil || len(all) != len(p.items) {
-			t.Fatalf("took %q for a list of %d", body, len(p.items))
+		if err := json.Unmarshal(body, &all); err != nil || all == nil || len(all) != len(p.Items) {
+			t.Fatalf("took %q for a list of %d", body, len(p.Items))
 		}
-		for i, pr := range p.items {
-			if id, err := strconv.Atoi(p.keys[i]); err != nil || id != pr.number || id < 1 || pr.input["sha"] == "" || pr.branch == "" {
+		for i, pr := range p.Items {
+			if id, err := strconv.Atoi(p.Keys[i]); err != nil || pr.ID != p.Keys[i] || id < 1 || pr.SHA == "" || pr.Branch == "" {
 				t.Fatalf("%q: item %d is %+v", body, i, pr)
 			}
 		}

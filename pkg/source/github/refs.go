@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/transport"
 )
@@ -33,7 +34,7 @@ func checksum(name string) string {
 type Branches struct {
 	object *api.ResourceSetInputProvider
 	filter *provider.Filter
-	list   *list[ref]
+	list   *listing.List[ref]
 }
 
 // NewBranches returns the provider of a definition of type GitHubBranch.
@@ -53,7 +54,7 @@ func NewBranches(cfg provider.Config) (*Branches, error) {
 func (b *Branches) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
 	ctx, cancel := transport.Bound(ctx)
 	defer cancel()
-	all, err := b.list.all(ctx)
+	all, err := b.list.All(ctx)
 	if err != nil {
 		return provider.Result{}, err
 	}
@@ -66,7 +67,7 @@ func (b *Branches) Fetch(ctx context.Context, previous []api.Input) (provider.Re
 // A Tags provider lists the tags of one repository.
 type Tags struct {
 	object *api.ResourceSetInputProvider
-	list   *list[ref]
+	list   *listing.List[ref]
 }
 
 // NewTags returns the provider of a definition of type GitHubTag.
@@ -82,7 +83,7 @@ func NewTags(cfg provider.Config) (*Tags, error) {
 func (t *Tags) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
 	ctx, cancel := transport.Bound(ctx)
 	defer cancel()
-	all, err := t.list.all(ctx)
+	all, err := t.list.All(ctx)
 	if err != nil {
 		return provider.Result{}, err
 	}

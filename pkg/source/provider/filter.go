@@ -7,20 +7,29 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"resourceset.example/renderer/pkg/api"
 )
 
 // A Filter is an api.Filter with its regular expressions compiled.
 type Filter struct {
-	labels                       []string
-	includeBranch, excludeBranch *regexp.Regexp
-	includeTag, excludeTag       *regexp.Regexp
+	labels                                 []string
+	includeBranch, excludeBranch           *regexp.Regexp
+	includeTag, excludeTag                 *regexp.Regexp
+	includeEnvironment, excludeEnvironment *regexp.Regexp
+	targetBranch, title, author            *regexp.Regexp
+	draft, fork                            *bool
+	updatedWithin                          time.Duration
+	now                                    func() time.Time
 }
 
 // NewFilter compiles a filter.
 func NewFilter(spec api.Filter) (*Filter, error) {
-	f := &Filter{labels: spec.Labels}
+	f := &Filter{
+		labels: spec.Labels, draft: spec.Draft, fork: spec.Fork,
+		updatedWithin: spec.UpdatedWithin, now: time.Now,
+	}
 	for _, expr := range []struct {
 		field, text string
 		compiled    **regexp.Regexp
@@ -29,6 +38,11 @@ func NewFilter(spec api.Filter) (*Filter, error) {
 		{"excludeBranch", spec.ExcludeBranch, &f.excludeBranch},
 		{"includeTag", spec.IncludeTag, &f.includeTag},
 		{"excludeTag", spec.ExcludeTag, &f.excludeTag},
+		{"includeEnvironment", spec.IncludeEnvironment, &f.includeEnvironment},
+		{"excludeEnvironment", spec.ExcludeEnvironment, &f.excludeEnvironment},
+		{"targetBranch", spec.TargetBranch, &f.targetBranch},
+		{"title", spec.Title, &f.title},
+		{"author", spec.Author, &f.author},
 	} {
 		if expr.text == "" {
 			continue
@@ -48,6 +62,25 @@ func (f *Filter) Branch(name string) bool { return match(f.includeBranch, f.excl
 
 // Tag tells whether a tag passes.
 func (f *Filter) Tag(name string) bool { return match(f.includeTag, f.excludeTag, name) }
+
+// Environment tells whether an environment passes.
+func (f *Filter) Environment(name string) bool {
+	return match(f.includeEnvironment, f.excludeEnvironment, name)
+}
+
+// ChangeRequest tells whether a change request passes all filters that are about
+// change requests. Where a forge does not tell when it was updated, the time when
+// it was opened counts.
+func (f *Filter) ChangeRequest(c ChangeRequest) bool {
+	updated := c.UpdatedAt
+	if updated.IsZero() {
+		updated = c.CreatedAt
+	}
+	return f.Branch(c.Branch) && f.Labels(c.Labels) &&
+		match(f.targetBranch, nil, c.TargetBranch) && match(f.title, nil, c.Title) && match(f.author, nil, c.Author) &&
+		(f.draft == nil || *f.draft == c.Draft) && (f.fork == nil || *f.fork == c.Fork) &&
+		(f.updatedWithin == 0 || f.now().Sub(updated) <= f.updatedWithin)
+}
 
 // Labels tells whether an item with these labels passes: it needs all labels of
 // the filter, as in the operator, spelled exactly so.

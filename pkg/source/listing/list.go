@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package listing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/transport"
+)
+
+const (
+	// MaxPages is how many pages a list has at most.
+	MaxPages = 1000
+	// MaxReads is how often a list that moves while it is read is read at most.
+	MaxReads = 4
+)
+
+// A Page is a part of a list.
+type Page[T any] struct {
+	Items []T
+	// Keys tell the items apart, in the same order.
+	Keys []string
+	// Next is the address of the following page, as Get takes it; empty at the end.
+	Next string
+	// ETag is the validator that the server gave, or empty.
+	ETag string
+}
+
+// Get reads the page at an address. Known is what was there when it was read last,
+// or nil; a Get that finds it unchanged returns it itself.
+type Get[T any] func(ctx context.Context, address string, known *Page[T]) (*Page[T], error)
+
+// A List reads a paged list of things of type T, whole.
+type List[T any] struct {
+	what  string
+	first string
+	get   Get[T]
+
+	turn  chan struct{}       // holds one token: the list is read by one at a time
+	known map[string]*Page[T] // by address; what the server may say "not modified" about
+	last  []T                 // what was read last, and
+	pass  any                 // in which pass
+}
+
+// New returns the list that begins at an address. What names its items in
+// messages: "pull requests".
+func New[T any](what, first string, get Get[T]) *List[T] {
+	return &List[T]{what: what, first: first, get: get, turn: make(chan struct{}, 1)}
+}
+
+// errMoved is a list that changed while it was read.
+var errMoved = errors.New("the list changed while it was read")
+
+// All returns every item of the list, in the server's order: as read now, or by
+// another provider in the same pass. The slice is the caller's; what its items
+// point to is not.
+func (l *List[T]) All(ctx context.Context) ([]T, error) {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, transport.Describe(ctx.Err())
+	}
+	pass := provider.Pass(ctx)
+	if pass != nil && pass == l.pass {
+		return slices.Clone(l.last), nil
+	}
+	for range MaxReads {
+		items, err := l.read(ctx)
+		if errors.Is(err, errMoved) {
+			continue
+		}
+		if err == nil {
+			l.last, l.pass = slices.Clone(items), pass
+		}
+		return items, err
+	}
+	return nil, &provider.Error{
+		Reason: provider.Implausible,
+		Msg:    fmt.Sprintf("the list of %s changed each of the %d times that it was read", l.what, MaxReads),
+		Hint:   "the last good list stands; it is tried again",
+	}
+}
+
+func (l *List[T]) read(ctx context.Context) ([]T, error) {
+	pages := map[string]*Page[T]{}
+	var order []string
+	var items []T
+	seen := map[string]bool{}
+	fresh := false
+	for address := l.first; address != ""; {
+		number := len(order) + 1
+		if pages[address] != nil || number > MaxPages {
+			return nil, l.implausible(number, "the list does not end: page %d leads back, or is one too many", number)
+		}
+		known := l.known[address]
+		p, err := l.get(ctx, address, known)
+		if err != nil {
+			return nil, l.onPage(err, number)
+		}
+		if len(p.Items) == 0 && p.Next != "" {
+			return nil, l.implausible(number, "page %d is empty, but not the last one", number)
+		}
+		for _, key := range p.Keys {
+			if seen[key] {
+				return nil, errMoved
+			}
+			seen[key] = true
+		}
+		fresh = fresh || p != known
+		pages[address] = p
+		order = append(order, address)
+		items = append(items, p.Items...)
+		address = p.Next
+	}
+	if fresh && len(order) > 1 {
+		if err := l.verify(ctx, order[:len(order)-1], pages); err != nil {
+			return nil, err
+		}
+	}
+	l.known = pages
+	return items, nil
+}
+
+// verify asks for pages once more, and fails with errMoved unless they still have
+// the same items in the same order: then nothing went from one page to another
+// while they were read.
+func (l *List[T]) verify(ctx context.Context, order []string, pages map[string]*Page[T]) error {
+	for i, address := range order {
+		known := pages[address]
+		again, err := l.get(ctx, address, known)
+		if err != nil {
+			return l.onPage(err, i+1)
+		}
+		if again != known && (again.Next != known.Next || !slices.Equal(again.Keys, known.Keys)) {
+			return errMoved
+		}
+	}
+	return nil
+}
+
+func (l *List[T]) implausible(number int, format string, args ...any) error {
+	return &provider.Error{
+		Reason: provider.Implausible,
+		Msg:    fmt.Sprintf("list of %s: "+format, append([]any{l.what}, args...)...),
+		Hint:   fmt.Sprintf("nothing of the %d pages before is used; the last good list stands", number-1),
+	}
+}
+
+// onPage says which page an error is about.
+func (l *List[T]) onPage(err error, number int) error {
+	var known *provider.Error
+	if !errors.As(err, &known) && !errors.As(transport.Describe(err), &known) {
+		known = &provider.Error{Reason: provider.Unknown, Err: err}
+	}
+	described := *known
+	described.Msg = fmt.Sprintf("list of %s, page %d: %s", l.what, number, described.Msg)
+	return &described
+}

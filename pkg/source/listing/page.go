@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package listing
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/transport"
+)
+
+// Decode reads one item of a list, with what tells it from the others.
+type Decode[T any] func(json.RawMessage) (item T, key string, err error)
+
+// Array makes a page of a body that has to be a JSON array. What names the items;
+// the hint says what to check when it is none.
+func Array[T any](body []byte, what, hint string, decode Decode[T]) (*Page[T], error) {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(body, &raw); err != nil || raw == nil {
+		return nil, &provider.Error{
+			Reason: provider.Implausible,
+			Msg:    "the answer is not a list of " + what + " in JSON",
+			Hint:   hint,
+		}
+	}
+	return Items(raw, what, decode)
+}
+
+// Items makes a page of the items of an answer. One that cannot be read makes the
+// page unreadable.
+func Items[T any](raw []json.RawMessage, what string, decode Decode[T]) (*Page[T], error) {
+	p := &Page[T]{Items: make([]T, len(raw)), Keys: make([]string, len(raw))}
+	for i, data := range raw {
+		item, key, err := decode(data)
+		if err != nil {
+			return nil, &provider.Error{
+				Reason: provider.Implausible,
+				Msg:    fmt.Sprintf("item %d in the list of %s", i+1, what),
+				Hint:   "the last good list stands",
+				Err:    err,
+			}
+		}
+		p.Items[i], p.Keys[i] = item, key
+	}
+	return p, nil
+}
+
+// NextLink returns the address of the page after a response, as the server gave it
+// in a Link header, or nothing at the end. One on another host than base is an
+// error, for the credential would go there.
+func NextLink(resp *http.Response, base *url.URL) (string, error) {
+	target, ok := linkTo(resp.Header.Values("Link"), "next")
+	if !ok {
+		return "", nil
+	}
+	return Follow(target, resp.Request.URL, base)
+}
+
+// Follow resolves the address of a next page that an answer from an address names.
+func Follow(target string, from, base *url.URL) (string, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return "", &provider.Error{
+			Reason: provider.Implausible,
+			Msg:    "the next page has no valid address",
+			Hint:   "the last good list stands",
+		}
+	}
+	u = from.ResolveReference(u)
+	if !transport.SameHost(base, u) {
+		return "", &provider.Error{
+			Reason: provider.Redirected,
+			Msg:    "the next page is said to be on another host, " + u.Host,
+			Hint:   "credentials are not sent there: check the server's own external URL",
+		}
+	}
+	return u.String(), nil
+}
+
+// linkTo finds the target of a relation in Link headers (RFC 8288).
+func linkTo(headers []string, relation string) (string, bool) {
+	for _, header := range headers {
+		for {
+			_, rest, ok := strings.Cut(header, "<")
+			if !ok {
+				break
+			}
+			target, rest, ok := strings.Cut(rest, ">")
+			if !ok {
+				break
+			}
+			parameters, after, _ := strings.Cut(rest, "<")
+			for parameter := range strings.SplitSeq(parameters, ";") {
+				name, value, _ := strings.Cut(strings.Trim(parameter, " ,\t"), "=")
+				if strings.EqualFold(strings.TrimSpace(name), "rel") &&
+					slices.Contains(strings.Fields(strings.Trim(value, `" `)), relation) {
+					return target, true
+				}
+			}
+			header = "<" + after
+			if after == "" {
+				break
+			}
+		}
+	}
+	return "", false
+}
