@@ -95,6 +95,7 @@ func (s *service) killed() bool {
 // stop ends the service as Kubernetes does, and returns the exit code.
 func (s *service) stop() int {
 	s.t.Helper()
+	s.address() // before it is up it has no handler for the signal yet, and just dies
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
