@@ -5,7 +5,8 @@ BIN := bin/renderer
 VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 
-# The race detector needs a C compiler; without one the tests still run.
+# The race detector needs a C compiler; without one the tests still run. At its end a
+# program with the detector sleeps a second unless it is told not to.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .DEFAULT_GOAL := help
@@ -19,7 +20,7 @@ build: ## build bin/renderer
 
 test: ## run the tests, hermetic, with the race detector
 	@$(if $(RACE),:,echo "no C compiler found: testing without the race detector")
-	$(GO) test $(RACE) -short -timeout 10m ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -short -timeout 10m ./...
 
 lint: ## check format, vet and staticcheck
 	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
