@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/adler32"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/go-github/v66/github"
@@ -23,11 +21,6 @@ import (
 // A ref is a branch or tag and the commit that it points to.
 type ref struct {
 	name, sha string
-}
-
-// checksum is what inputs.id is for a branch or tag. Two names can have the same.
-func checksum(name string) string {
-	return strconv.FormatUint(uint64(adler32.Checksum([]byte(name))), 10)
 }
 
 // A Branches provider lists the branches of one repository.
@@ -93,7 +86,7 @@ func (t *Tags) Fetch(ctx context.Context, previous []api.Input) (provider.Result
 func refItems(field string, refs []ref) []provider.Item {
 	items := make([]provider.Item, len(refs))
 	for i, r := range refs {
-		items[i] = provider.Item{Key: r.name, Input: api.Input{"id": checksum(r.name), field: r.name, "sha": r.sha}}
+		items[i] = provider.Item{Key: r.name, Input: api.Input{"id": provider.Checksum(r.name), field: r.name, "sha": r.sha}}
 	}
 	return items
 }

@@ -113,7 +113,7 @@ func TestTags(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			if test.want == "1.10.0" {
-				want := api.Input{"id": checksum("1.10.0"), "tag": "1.10.0", "sha": forgetest.SHA("1.10.0")}
+				want := api.Input{"id": provider.Checksum("1.10.0"), "tag": "1.10.0", "sha": forgetest.SHA("1.10.0")}
 				if diff := cmp.Diff(want, result.Inputs[0]); diff != "" || result.Matched != 3 || len(result.Warnings) != 0 {
 					t.Errorf("matched %d, warnings %q, (-want +got):\n%s", result.Matched, result.Warnings, diff)
 				}

@@ -9,9 +9,7 @@ package static
 
 import (
 	"context"
-	"hash/adler32"
 	"maps"
-	"strconv"
 
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/provider"
@@ -35,6 +33,6 @@ func (p *Provider) Fetch(ctx context.Context, _ []api.Input) (provider.Result, e
 	}
 	input := make(api.Input, len(p.object.Spec.DefaultValues)+1)
 	maps.Copy(input, p.object.Spec.DefaultValues)
-	input["id"] = strconv.FormatUint(uint64(adler32.Checksum([]byte(p.object.Name))), 10)
+	input["id"] = provider.Checksum(p.object.Name)
 	return provider.Result{Inputs: []api.Input{input}, Matched: 1}, nil
 }

@@ -35,6 +35,10 @@ type Options struct {
 	// Renew, if set, is called once when the server refuses the credential (401),
 	// before the request is tried once more.
 	Renew func(context.Context) error
+	// Challenge, if set, is called in Renew's place with the answer that wants a
+	// credential: for servers that say there where to get one. The answer's request
+	// is the one that was sent. The body is not there any more.
+	Challenge func(ctx context.Context, refused *http.Response) error
 	// Identity tells the credential from others for Limits. It is neither kept nor
 	// shown, so it may be the credential.
 	Identity string

@@ -33,9 +33,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	renewed := false
 	for try := 1; ; try++ {
 		resp, err := t.send(req)
-		if err == nil && resp.StatusCode == http.StatusUnauthorized && t.opts.Renew != nil && !renewed {
+		if err == nil && resp.StatusCode == http.StatusUnauthorized && t.renews() && !renewed {
 			discard(resp)
-			if err := t.opts.Renew(req.Context()); err != nil {
+			if err := t.renew(req.Context(), resp); err != nil {
 				return nil, err
 			}
 			renewed = true
@@ -51,6 +51,15 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, describe(req, err)
 		}
 	}
+}
+
+func (t *roundTripper) renews() bool { return t.opts.Renew != nil || t.opts.Challenge != nil }
+
+func (t *roundTripper) renew(ctx context.Context, refused *http.Response) error {
+	if t.opts.Challenge != nil {
+		return t.opts.Challenge(ctx, refused)
+	}
+	return t.opts.Renew(ctx)
 }
 
 // send sends one request, with the credential if it goes where that belongs.
@@ -74,7 +83,7 @@ func (t *roundTripper) send(req *http.Request) (*http.Response, error) {
 
 // again tells whether and when a request is worth another try.
 func (t *roundTripper) again(req *http.Request, resp *http.Response, err error, try int) (time.Duration, bool) {
-	if req.Method != http.MethodGet || try >= maxTries || req.Context().Err() != nil {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead || try >= maxTries || req.Context().Err() != nil {
 		return 0, false
 	}
 	backoff := t.wait << (try - 1)

@@ -184,6 +184,12 @@ func quote(resp *http.Response) string {
 			return oneLine(scrub(resp.Request, text))
 		}
 	}
+	if list, ok := answer["errors"].([]any); ok && len(list) > 0 { // as registries have it
+		if first, ok := list[0].(map[string]any); ok {
+			text, _ := first["message"].(string)
+			return oneLine(scrub(resp.Request, text))
+		}
+	}
 	return ""
 }
 

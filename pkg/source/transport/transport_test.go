@@ -263,3 +263,47 @@ func TestRenew(t *testing.T) {
 		t.Errorf("renewed %d times", renewed)
 	}
 }
+
+// A registry says in its refusal where to get a token; the request is sent once more with it.
+func TestChallenge(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer fresh" {
+			w.Header().Set("Www-Authenticate", "Bearer fresh")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"errors":[{"code":"DENIED","message":"not with that"}]}`))
+		}
+	}))
+	defer server.Close()
+	credential, learned := "Bearer stale", ""
+	c := client(t, provider.Config{}, Options{
+		Base:      parse(t, server.URL),
+		Authorize: func(req *http.Request) error { req.Header.Set("Authorization", credential); return nil },
+		Challenge: func(_ context.Context, refused *http.Response) error {
+			if sent := refused.Request.Header.Get("Authorization"); sent != credential {
+				t.Errorf("told that %q was sent", sent)
+			}
+			if learned != "" {
+				credential = learned
+			}
+			learned = refused.Header.Get("Www-Authenticate")
+			return nil
+		},
+	})
+	head := func() error {
+		resp, err := c.Head(server.URL)
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		return err
+	}
+	if err := head(); provider.ReasonOf(Describe(err)) != provider.Auth {
+		t.Errorf("with nothing new to offer: got %v", err)
+	}
+	if err := head(); err != nil {
+		t.Errorf("with a new credential: %v", err)
+	}
+	credential, learned = "Bearer stale", ""
+	if _, err := c.Get(server.URL); err == nil || !strings.Contains(err.Error(), "not with that") {
+		t.Errorf("got %v, want what the registry said", err)
+	}
+}
