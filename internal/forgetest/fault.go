@@ -121,9 +121,12 @@ func Times(n int, fault Fault) Fault {
 }
 
 // OnPage limits a fault to one page of a listing.
-func OnPage(page int, fault Fault) Fault {
+func OnPage(page int, fault Fault) Fault { return OnPageOf(pageOf, page, fault) }
+
+// OnPageOf does so where something else than "page" tells the pages apart.
+func OnPageOf(number func(*http.Request) int, page int, fault Fault) Fault {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if pageOf(r) == page {
+		if number(r) == page {
 			fault(w, r, next)
 			return
 		}

@@ -3,6 +3,8 @@
 package listing
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -48,6 +50,17 @@ func Items[T any](raw []json.RawMessage, what string, decode Decode[T]) (*Page[T
 		p.Items[i], p.Keys[i] = item, key
 	}
 	return p, nil
+}
+
+// Digest is what Page.Digest is for an answer: its body, and whatever else it says
+// about the page after it.
+func Digest(body []byte, more ...string) string {
+	sum := sha256.New()
+	sum.Write(body)
+	for _, text := range more {
+		fmt.Fprintf(sum, "\n%q", text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // NextLink returns the address of the page after a response, as the server gave it

@@ -43,6 +43,13 @@ type Options struct {
 	// shown, so it may be the credential.
 	Identity string
 	MaxBody  int64 // of one answer, in bytes, after decompression
+	// Reads says that POST requests change nothing either, so that they are tried
+	// again like GET requests. They need a GetBody.
+	Reads bool
+	// Explain, if set, says what a refusal (4xx, 5xx) with this body means, where the
+	// server has words of its own for it; nil for what its status says. An error of
+	// reason RateLimited makes all wait that share the credential.
+	Explain func(resp *http.Response, body []byte) *provider.Error
 }
 
 // NewClient returns the HTTP client of a provider.

@@ -68,6 +68,13 @@ func (t *roundTripper) send(req *http.Request) (*http.Response, error) {
 		return nil, limitError("still limited by an earlier answer", 0, until)
 	}
 	req = req.Clone(req.Context())
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		req.Body = body
+	}
 	req.Header.Del("Authorization")
 	req.Header.Del("Referer") // of a redirect: the URL before may have a query that is nobody else's business
 	if t.userAgent != "" {
@@ -83,7 +90,7 @@ func (t *roundTripper) send(req *http.Request) (*http.Response, error) {
 
 // again tells whether and when a request is worth another try.
 func (t *roundTripper) again(req *http.Request, resp *http.Response, err error, try int) (time.Duration, bool) {
-	if req.Method != http.MethodGet && req.Method != http.MethodHead || try >= maxTries || req.Context().Err() != nil {
+	if !t.repeatable(req) || try >= maxTries || req.Context().Err() != nil {
 		return 0, false
 	}
 	backoff := t.wait << (try - 1)
@@ -101,6 +108,10 @@ func (t *roundTripper) again(req *http.Request, resp *http.Response, err error, 
 		return max(wait, backoff), wait <= patience
 	}
 	return 0, false
+}
+
+func (t *roundTripper) repeatable(req *http.Request) bool {
+	return req.Method == http.MethodGet || req.Method == http.MethodHead || (t.opts.Reads && req.GetBody != nil)
 }
 
 // finish turns what came back into data or an error.

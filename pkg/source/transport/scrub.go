@@ -17,7 +17,7 @@ const minHidden = 4
 // some repeat what they were sent.
 func scrub(sent *http.Request, text string) string {
 	_, credential, _ := strings.Cut(sent.Header.Get("Authorization"), " ")
-	hidden := []string{credential}
+	hidden := []string{credential, sent.Header.Get("X-Amz-Security-Token")}
 	if username, password, ok := sent.BasicAuth(); ok {
 		hidden = append(hidden, username+":"+password, password)
 	}

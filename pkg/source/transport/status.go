@@ -18,6 +18,9 @@ import (
 // maxQuote is how much of a server's message an error repeats.
 const maxQuote = 200
 
+// maxErrorBody is how much of a refusal is read.
+const maxErrorBody = 16 << 10
+
 // check returns an error for an answer that is not data. Redirects pass: the
 // client follows or refuses them.
 func (t *roundTripper) check(req *http.Request, resp *http.Response) error {
@@ -54,8 +57,15 @@ func checkContent(resp *http.Response) error {
 
 // refusal describes an answer of status 4xx or 5xx.
 func (t *roundTripper) refusal(resp *http.Response) error {
-	said := quote(resp)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what there is of it is good enough to quote
+	said := quote(resp, body)
 	now := time.Now()
+	if known := t.explain(resp, body); known != nil {
+		if known.Reason == provider.RateLimited {
+			return limitError(said, resp.StatusCode, t.limits.Pause(t.limitKey, now, retryAfter(resp.Header, now)))
+		}
+		return known
+	}
 	if until, limited := rateLimit(resp, said, now); limited {
 		return limitError(said, resp.StatusCode, t.limits.Pause(t.limitKey, now, until))
 	}
@@ -75,6 +85,21 @@ func (t *roundTripper) refusal(resp *http.Response) error {
 		return statusError(provider.Unavailable, resp, said, "the service has a fault of its own; the last good answer stands")
 	}
 	return statusError(provider.Implausible, resp, said, "check spec.url")
+}
+
+// explain returns what the server's own words mean, with its name and status.
+func (t *roundTripper) explain(resp *http.Response, body []byte) *provider.Error {
+	if t.opts.Explain == nil {
+		return nil
+	}
+	known := t.opts.Explain(resp, body)
+	if known == nil {
+		return nil
+	}
+	described := *known
+	described.Status = resp.StatusCode
+	described.Msg = fmt.Sprintf("%s answered %d: %s", resp.Request.URL.Host, resp.StatusCode, oneLine(scrub(resp.Request, known.Msg)))
+	return &described
 }
 
 // forbiddenHint says what a credential lacks, where the server tells: GitHub names
@@ -170,24 +195,31 @@ func bounded(at, now time.Time) time.Time {
 
 // quote returns the message of an error answer in JSON, shortened and without
 // anything that must stay hidden. Other bodies are not worth quoting.
-func quote(resp *http.Response) string {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
-	if err != nil {
-		return ""
-	}
+func quote(resp *http.Response, body []byte) string {
 	var answer map[string]any
 	if json.Unmarshal(body, &answer) != nil {
 		return ""
 	}
-	for _, key := range []string{"message", "error_description", "error", "detail", "title"} {
-		if text, ok := answer[key].(string); ok && text != "" {
-			return oneLine(scrub(resp.Request, text))
+	text := message(answer)
+	for _, key := range []string{"error", "errors"} { // one level down, or the first of several
+		if text != "" {
+			break
+		}
+		inner := answer[key]
+		if list, ok := inner.([]any); ok && len(list) > 0 {
+			inner = list[0]
+		}
+		if object, ok := inner.(map[string]any); ok {
+			text = message(object)
 		}
 	}
-	if list, ok := answer["errors"].([]any); ok && len(list) > 0 { // as registries have it
-		if first, ok := list[0].(map[string]any); ok {
-			text, _ := first["message"].(string)
-			return oneLine(scrub(resp.Request, text))
+	return oneLine(scrub(resp.Request, text))
+}
+
+func message(answer map[string]any) string {
+	for _, key := range []string{"message", "Message", "error_description", "error", "detail", "title"} {
+		if text, ok := answer[key].(string); ok && text != "" {
+			return text
 		}
 	}
 	return ""

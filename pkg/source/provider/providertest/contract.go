@@ -54,6 +54,9 @@ type Fixture struct {
 	KeyField string
 	// PageSize is how many items the server has on a page; 0 if it has no pages.
 	PageSize int
+	// PageOf is the number of the page that a request is for, counted from 1; nil
+	// where the query has it as "page".
+	PageOf func(*http.Request) int
 }
 
 // Contract runs all tests. Start makes a server with so many items.
@@ -177,7 +180,11 @@ func (c contract) notData(t *testing.T) {
 		for name, fault := range faults() {
 			t.Run(fmt.Sprintf("page %d/%s", number, name), func(t *testing.T) {
 				f := c.begin(t, items)
-				f.Server.Break(forgetest.OnPage(number, fault))
+				if f.PageOf != nil {
+					f.Server.Break(forgetest.OnPageOf(f.PageOf, number, fault))
+				} else {
+					f.Server.Break(forgetest.OnPage(number, fault))
+				}
 				result, err := f.provider(t).Fetch(t.Context(), nil)
 				var known *provider.Error
 				if !errors.As(err, &known) || known.Reason == provider.Unknown || known.Reason == provider.Canceled {
