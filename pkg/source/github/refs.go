@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/google/go-github/v66/github"
 
@@ -18,16 +16,11 @@ import (
 	"resourceset.example/renderer/pkg/source/transport"
 )
 
-// A ref is a branch or tag and the commit that it points to.
-type ref struct {
-	name, sha string
-}
-
 // A Branches provider lists the branches of one repository.
 type Branches struct {
 	object *api.ResourceSetInputProvider
 	filter *provider.Filter
-	list   *listing.List[ref]
+	list   *listing.List[provider.Ref]
 }
 
 // NewBranches returns the provider of a definition of type GitHubBranch.
@@ -51,16 +44,13 @@ func (b *Branches) Fetch(ctx context.Context, previous []api.Input) (provider.Re
 	if err != nil {
 		return provider.Result{}, err
 	}
-	items := refItems("branch", all)
-	items = slices.DeleteFunc(items, func(item provider.Item) bool { return !b.filter.Branch(item.Key) })
-	slices.SortFunc(items, func(x, y provider.Item) int { return strings.Compare(x.Key, y.Key) })
-	return provider.Export(b.object, "branch", items, previous)
+	return provider.ExportBranches(b.object, b.filter, all, previous)
 }
 
 // A Tags provider lists the tags of one repository.
 type Tags struct {
 	object *api.ResourceSetInputProvider
-	list   *listing.List[ref]
+	list   *listing.List[provider.Ref]
 }
 
 // NewTags returns the provider of a definition of type GitHubTag.
@@ -80,39 +70,31 @@ func (t *Tags) Fetch(ctx context.Context, previous []api.Input) (provider.Result
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.ExportTags(t.object, refItems("tag", all), previous)
+	return provider.ExportTagRefs(t.object, all, previous)
 }
 
-func refItems(field string, refs []ref) []provider.Item {
-	items := make([]provider.Item, len(refs))
-	for i, r := range refs {
-		items[i] = provider.Item{Key: r.name, Input: api.Input{"id": provider.Checksum(r.name), field: r.name, "sha": r.sha}}
-	}
-	return items
-}
-
-func decodeBranch(data json.RawMessage) (ref, string, error) {
+func decodeBranch(data json.RawMessage) (provider.Ref, string, error) {
 	var branch github.Branch
 	if err := json.Unmarshal(data, &branch); err != nil {
-		return ref{}, "", errors.New("not a branch in JSON")
+		return provider.Ref{}, "", errors.New("not a branch in JSON")
 	}
 	return checkRef(branch.GetName(), branch.GetCommit().GetSHA())
 }
 
-func decodeTag(data json.RawMessage) (ref, string, error) {
+func decodeTag(data json.RawMessage) (provider.Ref, string, error) {
 	var tag github.RepositoryTag
 	if err := json.Unmarshal(data, &tag); err != nil {
-		return ref{}, "", errors.New("not a tag in JSON")
+		return provider.Ref{}, "", errors.New("not a tag in JSON")
 	}
 	return checkRef(tag.GetName(), tag.GetCommit().GetSHA())
 }
 
-func checkRef(name, sha string) (ref, string, error) {
+func checkRef(name, sha string) (provider.Ref, string, error) {
 	switch {
 	case name == "":
-		return ref{}, "", errors.New("has no name")
+		return provider.Ref{}, "", errors.New("has no name")
 	case sha == "":
-		return ref{}, "", fmt.Errorf("%q has no commit", name)
+		return provider.Ref{}, "", fmt.Errorf("%q has no commit", name)
 	}
-	return ref{name, sha}, name, nil
+	return provider.Ref{Name: name, SHA: sha}, name, nil
 }

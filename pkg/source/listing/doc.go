@@ -7,7 +7,8 @@
 // a page where it is read twice. Both look like a good answer. So a [List] that had
 // more than one page is asked for again, page by page, and read anew until two
 // readings agree; a server that knows validators (ETag, RFC 9110) answers that
-// without a body, and most forges without counting it.
+// without a body, and most forges without counting it. A list whose pages all say
+// what they said the last time is taken for unchanged, and not asked for again.
 //
 // The end of a list is where the server names no next page, never guessed from the
 // size of a page. An empty page with a successor, a page that leads back to an

@@ -36,9 +36,14 @@ func Array[T any](body []byte, what, hint string, decode Decode[T]) (*Page[T], e
 // Items makes a page of the items of an answer. One that cannot be read makes the
 // page unreadable.
 func Items[T any](raw []json.RawMessage, what string, decode Decode[T]) (*Page[T], error) {
-	p := &Page[T]{Items: make([]T, len(raw)), Keys: make([]string, len(raw))}
-	for i, data := range raw {
-		item, key, err := decode(data)
+	return Convert(raw, what, decode)
+}
+
+// Convert is Items for items that a library has decoded already.
+func Convert[S, T any](all []S, what string, convert func(S) (item T, key string, err error)) (*Page[T], error) {
+	p := &Page[T]{Items: make([]T, len(all)), Keys: make([]string, len(all))}
+	for i, one := range all {
+		item, key, err := convert(one)
 		if err != nil {
 			return nil, &provider.Error{
 				Reason: provider.Implausible,
@@ -72,6 +77,29 @@ func NextLink(resp *http.Response, base *url.URL) (string, error) {
 		return "", nil
 	}
 	return Follow(target, resp.Request.URL, base)
+}
+
+// NextQuery returns the query of the address of the page after a response, and
+// whether there is such a page. It is for servers that build addresses from the name
+// that they are configured with, which need not be the one that they are reached by:
+// there the query is what tells pages apart, and no other host is ever asked.
+func NextQuery(resp *http.Response) (url.Values, bool, error) {
+	target, ok := linkTo(resp.Header.Values("Link"), "next")
+	if !ok {
+		return nil, false, nil
+	}
+	u, err := url.Parse(target)
+	if err == nil {
+		var query url.Values
+		if query, err = url.ParseQuery(u.RawQuery); err == nil && len(query) > 0 {
+			return query, true, nil
+		}
+	}
+	return nil, false, &provider.Error{
+		Reason: provider.Implausible,
+		Msg:    "the next page has no valid address",
+		Hint:   "the last good list stands",
+	}
 }
 
 // Follow resolves the address of a next page that an answer from an address names.

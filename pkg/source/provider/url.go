@@ -5,6 +5,9 @@ package provider
 import (
 	"fmt"
 	"net/url"
+	"path"
+	"slices"
+	"strings"
 )
 
 // ParseURL reads a spec.url that has to be an HTTP address. The error repeats no
@@ -30,4 +33,54 @@ func ParseURL(raw string) (*url.URL, error) {
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
+}
+
+// ParseRepositoryURL reads a spec.url that has to be the address of a repository on
+// a forge, as its page or as clone URL. The parts are those of its path, two at least.
+func ParseRepositoryURL(raw string) (u *url.URL, parts []string, err error) {
+	if fixed, ok := fromSSH(raw); ok {
+		return nil, nil, &Error{
+			Reason: Misconfigured,
+			Msg:    "spec.url is an SSH address, but the API is asked over HTTPS",
+			Hint:   "write " + fixed,
+		}
+	}
+	u, err = ParseURL(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	clean := strings.TrimSuffix(strings.Trim(path.Clean("/"+u.Path), "/"), ".git")
+	parts = strings.Split(clean, "/")
+	if len(parts) < 2 || slices.Contains(parts, "") || slices.Contains(parts, "..") {
+		return nil, nil, &Error{
+			Reason: Misconfigured,
+			Msg:    fmt.Sprintf("spec.url names no repository: its path is %q", u.Path),
+			Hint:   fmt.Sprintf("write %s://%s/OWNER/REPOSITORY", u.Scheme, u.Host),
+		}
+	}
+	return u, parts, nil
+}
+
+// fromSSH turns git@host:owner/name.git and ssh://git@host/owner/name.git into
+// what was meant.
+func fromSSH(raw string) (string, bool) {
+	rest, isURL := strings.CutPrefix(raw, "ssh://")
+	if !isURL && (strings.Contains(raw, "://") || !strings.Contains(raw, ":")) {
+		return "", false
+	}
+	if _, after, ok := strings.Cut(rest, "@"); ok {
+		rest = after
+	}
+	separator := ":"
+	if isURL {
+		separator = "/"
+	}
+	host, repo, ok := strings.Cut(rest, separator)
+	if !ok || host == "" || repo == "" {
+		return "", false
+	}
+	if isURL {
+		host, _, _ = strings.Cut(host, ":") // the port is that of SSH
+	}
+	return "https://" + host + "/" + strings.TrimSuffix(strings.Trim(repo, "/"), ".git"), true
 }
