@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/bitbucket"
 	"resourceset.example/renderer/pkg/source/externalservice"
 	"resourceset.example/renderer/pkg/source/github"
 	"resourceset.example/renderer/pkg/source/provider"
@@ -35,6 +36,10 @@ func constructors() map[string]constructor {
 		api.TypeGitHubPullRequest: construct(github.NewPullRequests),
 		api.TypeGitHubBranch:      construct(github.NewBranches),
 		api.TypeGitHubTag:         construct(github.NewTags),
+
+		api.TypeBitbucketPullRequest: construct(bitbucket.NewPullRequests),
+		api.TypeBitbucketBranch:      construct(bitbucket.NewBranches),
+		api.TypeBitbucketTag:         construct(bitbucket.NewTags),
 	}
 }
 

@@ -194,14 +194,18 @@ func (d *decoder) checkFilters(t providerType, s *InputProviderSpec) {
 		"updatedWithin", "includePath", "excludePath",
 	} {
 		path := "spec.filter." + name
-		if line, set := d.lines[path]; set && !slices.Contains(t.filters, name) {
+		if name == "labels" && t.noLabels && len(s.Filter.Labels) > 0 {
+			d.forbid(true, path, s.Type)
+		} else if line, set := d.lines[path]; set && !slices.Contains(t.filters, name) {
 			d.warn(&yaml.Node{Line: line}, "take it out", "%s has no effect with type %s", path, s.Type)
 		}
 	}
 	if s.Type == TypeGitRepositoryPath && len(s.Filter.IncludePath) == 0 {
 		d.faultMissing(d.line("spec", nil), "spec.filter.includePath", `what to look for, like ["apps/*"] or ["tenants/*.yaml"]`)
 	}
-	if len(s.Skip.Labels) > 0 && !slices.Contains(t.filters, "labels") {
+	if len(s.Skip.Labels) > 0 && t.noLabels {
+		d.forbid(true, "spec.skip.labels", s.Type)
+	} else if len(s.Skip.Labels) > 0 && !slices.Contains(t.filters, "labels") {
 		d.warn(d.line("spec.skip.labels", nil), "take it out", "spec.skip.labels has no effect with type %s", s.Type)
 	}
 }

@@ -14,13 +14,14 @@ import (
 
 // A providerType says which fields a type of provider takes.
 type providerType struct {
-	scheme         string   // "http" stands for http and https, "git" for these and SSH; empty: no URL at all
+	scheme         string   // "http" stands for http and https, "git" for these and SSH, others for themselves; empty: no URL at all
 	repository     bool     // the URL is that of a repository on a forge
 	azure          bool     // the user in a URL is an organisation
 	insecure       bool     // spec.insecure is allowed
 	serviceAccount bool     // spec.serviceAccountName is allowed
 	noSecret       bool     // spec.secretRef is not allowed
 	noCertSecret   bool     // spec.certSecretRef is not allowed
+	noLabels       bool     // there are none, so that what asks for one is a mistake
 	filters        []string // fields of spec.filter that have an effect
 }
 
@@ -32,6 +33,7 @@ func providerTypes() map[string]providerType {
 		"includeBranch", "excludeBranch", "labels", "limit",
 		"targetBranch", "title", "author", "draft", "fork", "updatedWithin",
 	}
+	unlabelled := slices.DeleteFunc(slices.Clone(changes), func(name string) bool { return name == "labels" })
 	branches := []string{"includeBranch", "excludeBranch", "limit"}
 	tags := []string{"includeTag", "excludeTag", "semver", "limit"}
 	environments := []string{"includeEnvironment", "excludeEnvironment", "limit"}
@@ -43,7 +45,7 @@ func providerTypes() map[string]providerType {
 		return providerType{scheme: "http", azure: true, serviceAccount: true, noCertSecret: true, filters: filters}
 	}
 	aws := func(filters []string) providerType {
-		return providerType{scheme: "http", serviceAccount: true, filters: filters}
+		return providerType{scheme: "https", serviceAccount: true, noCertSecret: true, filters: filters}
 	}
 	git := func(filters ...string) providerType {
 		return providerType{scheme: "git", insecure: true, filters: filters}
@@ -60,9 +62,10 @@ func providerTypes() map[string]providerType {
 		TypeGiteaPullRequest:  forge(changes), TypeGiteaBranch: forge(branches), TypeGiteaTag: forge(tags),
 
 		TypeAzureDevOpsPullRequest: azure(changes), TypeAzureDevOpsBranch: azure(branches), TypeAzureDevOpsTag: azure(tags),
-		TypeAWSCodeCommitPullRequest: aws(changes), TypeAWSCodeCommitBranch: aws(branches), TypeAWSCodeCommitTag: aws(tags),
+		TypeAWSCodeCommitPullRequest: aws(unlabelled), TypeAWSCodeCommitBranch: aws(branches), TypeAWSCodeCommitTag: aws(tags),
 
-		TypeBitbucketPullRequest: forge(changes), TypeBitbucketBranch: forge(branches), TypeBitbucketTag: forge(tags),
+		TypeBitbucketPullRequest: {scheme: "http", repository: true, noLabels: true, filters: unlabelled},
+		TypeBitbucketBranch:      forge(branches), TypeBitbucketTag: forge(tags),
 
 		TypeGitRepositoryBranch: git(branches...), TypeGitRepositoryTag: git(tags...),
 		TypeGitRepositoryPath: git("includePath", "excludePath", "limit"),
@@ -120,8 +123,8 @@ func (t providerType) namesUser(u *url.Userinfo) bool {
 
 func (t providerType) accepts(scheme string) bool {
 	switch t.scheme {
-	case "oci":
-		return scheme == "oci"
+	case "oci", "https":
+		return scheme == t.scheme
 	case "git":
 		return scheme == "http" || scheme == "https" || scheme == "ssh"
 	}
@@ -130,8 +133,8 @@ func (t providerType) accepts(scheme string) bool {
 
 func (t providerType) schemes() string {
 	switch t.scheme {
-	case "oci":
-		return "oci://"
+	case "oci", "https":
+		return t.scheme + "://"
 	case "git":
 		return "https:// or ssh://"
 	}

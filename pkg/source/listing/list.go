@@ -29,15 +29,6 @@ type Page[T any] struct {
 	Next string
 	// ETag is the validator that the server gave, or empty.
 	ETag string
-	// Digest is of the answer, where servers give no validator: a Get that reads the
-	// same answer again returns the page that it knows (see Unchanged). That saves no
-	// request, but the second reading of a list that stands still.
-	Digest string
-}
-
-// Unchanged tells whether a page was read from the same answer as another one.
-func (p *Page[T]) Unchanged(known *Page[T]) bool {
-	return known != nil && p.Digest != "" && p.Digest == known.Digest
 }
 
 // equal tells whether two pages say the same, so that a server without validators

@@ -3,8 +3,6 @@
 package listing
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -55,17 +53,6 @@ func Convert[S, T any](all []S, what string, convert func(S) (item T, key string
 		p.Items[i], p.Keys[i] = item, key
 	}
 	return p, nil
-}
-
-// Digest is what Page.Digest is for an answer: its body, and whatever else it says
-// about the page after it.
-func Digest(body []byte, more ...string) string {
-	sum := sha256.New()
-	sum.Write(body)
-	for _, text := range more {
-		fmt.Fprintf(sum, "\n%q", text)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // NextLink returns the address of the page after a response, as the server gave it
