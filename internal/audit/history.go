@@ -48,6 +48,9 @@ func (r *Repository) History(ctx context.Context, target string, filter Filter) 
 		if err == nil && t != nil {
 			err = h.tell(t)
 		}
+		if err == nil {
+			err = h.takenBack(c)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -264,6 +267,38 @@ func fileChanges(folder string, old, new map[string]string) []FileChange {
 	}
 	slices.SortFunc(changes, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
 	return changes
+}
+
+// takenBack adds what a merge drops of ours.
+func (h *historian) takenBack(c *commit) error {
+	drops, err := h.drops(c, h.target)
+	if err != nil {
+		return err
+	}
+	for _, d := range drops {
+		if h.filter.ResourceSet != "" && h.filter.ResourceSet != d.path {
+			continue
+		}
+		event := newEvent(c, nil)
+		event.Kind, event.Reverts = Reverted, d.commit.hash.String()
+		if d.dir == nil {
+			event.Files = []FileChange{{Path: path.Join(h.target, d.path), Change: d.file.letter()}}
+			h.add(event)
+			continue
+		}
+		event.ResourceSet = d.path
+		err := h.differences(d.dir.before, d.dir.after, "", func(f difference) {
+			event.Files = append(event.Files, FileChange{Path: path.Join(h.target, d.path, f.path), Change: f.letter()})
+			if set, _, below := strings.Cut(f.path, "/"); below && !slices.Contains(event.Inputs, set) {
+				event.Inputs = append(event.Inputs, set)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		h.add(event)
+	}
+	return nil
 }
 
 // edited adds what somebody else did to a ResourceSet's folder.

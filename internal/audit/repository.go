@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"resourceset.example/renderer/internal/lineage"
 )
 
 // A Repository is the history of one branch. It is read only, and used by one
@@ -32,7 +34,8 @@ type Repository struct {
 	locks    map[plumbing.Hash]*lockFile
 	all      []*commit // newest first; nil until walked
 	inBranch map[plumbing.Hash]bool
-	depth    map[plumbing.Hash]int // see depths
+	graph    *lineage.Graph           // see lines
+	dropped  map[plumbing.Hash][]drop // by merge, below the one target path
 }
 
 // A NotFoundError is a repository, branch or revision that is not there.
@@ -81,6 +84,7 @@ func Open(dir, branch string) (*Repository, error) {
 		trees:   map[plumbing.Hash][]entry{},
 		lookups: map[lookup]entry{},
 		locks:   map[plumbing.Hash]*lockFile{},
+		dropped: map[plumbing.Hash][]drop{},
 	}
 	r.resolve = func(rev string) (plumbing.Hash, error) {
 		hash, err := repo.ResolveRevision(plumbing.Revision(rev))

@@ -9,14 +9,15 @@ import (
 )
 
 // A touch is a commit in which the tree at a path is another one than in every
-// parent.
+// parent, or a merge that drops something of ours.
 type touch struct {
 	*commit
 	before, after plumbing.Hash   // of the path in the first parent and in the commit
 	others        []plumbing.Hash // in further parents, of a merge
+	drops         []drop          // of a merge
 }
 
-// touches are the commits that touch a path, newest first.
+// touches are the commits that touch the target path, newest first.
 func (r *Repository) touches(path string) ([]touch, error) {
 	all, err := r.walk()
 	if err != nil {
@@ -28,7 +29,19 @@ func (r *Repository) touches(path string) ([]touch, error) {
 		if err != nil {
 			return nil, err
 		}
+		drops, err := r.drops(c, path)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil && len(drops) > 0 {
+			after, err := r.folder(c.tree, path)
+			if err != nil {
+				return nil, err
+			}
+			t = &touch{commit: c, before: after, after: after}
+		}
 		if t != nil {
+			t.drops = drops
 			found = append(found, *t)
 		}
 	}

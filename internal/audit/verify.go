@@ -96,7 +96,9 @@ func (r *Repository) Verify(ctx context.Context, opts Verification) (*Report, er
 			Hint: "check target.path and target.branch in the configuration, and that the clone has that branch",
 		}
 	}
-	v.order(all)
+	if err := v.order(); err != nil {
+		return nil, err
+	}
 	if all, err = v.chosen(all); err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ type verifier struct {
 	definitions map[plumbing.Hash]*definitions
 	programs    map[*api.ResourceSet]*expand.Program
 	proofs      map[plumbing.Hash]*Proof
-	earlier     map[plumbing.Hash]map[string]rendering // by commit and ResourceSet
+	earlier     map[plumbing.Hash]line // what was rendered before each commit of ours
 }
 
 // prove judges one commit, once.
@@ -283,8 +285,19 @@ func (e *examination) byHand() error {
 }
 
 // merged: what a merge takes from one of its parents is judged there; only what is
-// in none of them is its own.
+// in none of them is its own, and what it drops.
 func (e *examination) merged() error {
+	for _, d := range e.drops {
+		e.altered(path.Join(e.Target, d.path), fmt.Sprintf("the merge by %s takes it back: what commit %.12s of renderer made of it is dropped",
+			e.by(), d.commit.hash))
+		if d.dir != nil && !slices.Contains(e.proof.ResourceSets, d.path) {
+			e.proof.ResourceSets = append(e.proof.ResourceSets, d.path)
+		}
+	}
+	return e.mergedOwn()
+}
+
+func (e *examination) mergedOwn() error {
 	dirs, files, err := e.folders(e.before, e.after)
 	if err != nil {
 		return err
@@ -300,7 +313,9 @@ func (e *examination) merged() error {
 				return err
 			}
 		}
-		e.proof.ResourceSets = append(e.proof.ResourceSets, d.dir)
+		if !slices.Contains(e.proof.ResourceSets, d.dir) {
+			e.proof.ResourceSets = append(e.proof.ResourceSets, d.dir)
+		}
 		if !found {
 			e.altered(path.Join(e.Target, d.dir), "the merge holds something that neither of its parents has")
 		}

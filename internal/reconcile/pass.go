@@ -269,6 +269,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 // withHistory calls f with head, and again with more history below the head as long
 // as it asks for it.
 func (r *Reconciler) withHistory(ctx context.Context, head *gitwriter.Snapshot, f func(head *gitwriter.Snapshot) error) error {
+	r.past, r.wholePast = nil, false
 	err := f(head)
 	for _, n := range lookback() {
 		if !errors.Is(err, errNeedHistory) {
@@ -281,6 +282,7 @@ func (r *Reconciler) withHistory(ctx context.Context, head *gitwriter.Snapshot, 
 		if err = r.scan(deeper); err != nil {
 			return err
 		}
+		r.past, r.wholePast = nil, n == maxLookback()
 		err = f(deeper)
 	}
 	return err

@@ -28,24 +28,8 @@ import (
 // asked only where it can matter: something is to be written to a folder that is not
 // as we knew it to be.
 
-// lookback is how many commits are searched at most, and the steps in which they are
-// fetched. A person's change that lies deeper, with none of ours to that folder since,
-// is not found on a cold start.
-func lookback() []int { return []int{100, 1000} }
-
-// An intervention is one commit of somebody else that touched a ResourceSet's folder.
-type intervention struct {
-	commit string
-	who    string
-	after  *gitwriter.Snapshot
-	before *gitwriter.Snapshot // nil when the commit has no parent
-}
-
 // releasedAll in the trailer Released stands for all sets of a ResourceSet.
 const releasedAll = "*"
-
-// errNeedHistory ends a plan that cannot be finished without earlier commits.
-var errNeedHistory = errors.New("earlier commits are needed")
 
 // respect looks for people's changes in a folder to which a plan writes, and for hand
 // edits in any folder that is not as it is recorded.
@@ -89,7 +73,7 @@ func (r *Reconciler) yield(pl *plan, found map[string][]intervention, edited, re
 	moves := pl.moves()
 	for set := range edited {
 		switch {
-		case released[set] || released[releasedAll] || moves[set]:
+		case released[set] || moves[set]:
 			anew[set] = true
 		case pl.out == nil || pl.keeps(set):
 		default:
@@ -271,100 +255,6 @@ func (r *Reconciler) edited(pl *plan, base *gitwriter.Snapshot) (map[string]bool
 	return edited, nil
 }
 
-// interventions are, for each of the sets, the newest commits that touched its folder,
-// as far as they are not ours; newest first. A commit of ours to that very folder, or
-// one that releases it, ends the search for it; the released ones are named apart.
-func (r *Reconciler) interventions(pl *plan, base *gitwriter.Snapshot, sets []string) (found map[string][]intervention, released map[string]bool, err error) {
-	found, released = map[string][]intervention{}, map[string]bool{}
-	open := map[string]bool{}
-	for _, set := range sets {
-		open[set] = true
-	}
-	limits := lookback()
-	for at, n := base, 0; at != nil && at.Commit() != nil && len(open) > 0 && n < limits[len(limits)-1]; n++ {
-		if r.accepted.isHead(at.Hash()) && r.knownAt(pl, at) {
-			break
-		}
-		parent, err := at.Parent()
-		if errors.Is(err, gitwriter.ErrShallow) {
-			return nil, nil, errNeedHistory
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := r.intervened(pl, at, parent, open, found, released); err != nil {
-			return nil, nil, err
-		}
-		at = parent
-	}
-	return found, released, nil
-}
-
-// intervened looks at one commit.
-func (r *Reconciler) intervened(pl *plan, at, parent *gitwriter.Snapshot, open map[string]bool, found map[string][]intervention, released map[string]bool) error {
-	commit := at.Commit()
-	trailers := trailersOf(commit.Message)
-	ours := slices.Contains(trailers["ResourceSet"], pl.name) && len(trailers["Trigger"]) > 0
-	if ours {
-		for _, set := range trailers["Released"] {
-			if set == releasedAll {
-				clear(open)
-			}
-			delete(open, set)
-			released[set] = true
-		}
-	}
-	same, err := r.sameFolder(pl.dir, at, parent)
-	if err != nil || same {
-		return err
-	}
-	for set := range open {
-		same, err := r.sameFolder(path.Join(pl.dir, set), at, parent)
-		switch {
-		case err != nil:
-			return err
-		case same:
-		case ours:
-			delete(open, set)
-		default:
-			found[set] = append(found[set], intervention{
-				commit: commit.Hash.String(), after: at, before: parent,
-				who: oneLine(commit.Author.Name + " <" + commit.Author.Email + ">"),
-			})
-		}
-	}
-	return nil
-}
-
-// sameFolder reports whether a folder is the same at both commits.
-func (r *Reconciler) sameFolder(dir string, a, b *gitwriter.Snapshot) (bool, error) {
-	one, err := r.folderHash(a, dir)
-	if err != nil {
-		return false, err
-	}
-	other, err := r.folderHash(b, dir)
-	return one == other, err
-}
-
-// knownAt reports whether a plan's folder was at that commit as it is known to be
-// nobody else's.
-func (r *Reconciler) knownAt(pl *plan, at *gitwriter.Snapshot) bool {
-	tree, err := r.folderHash(at, pl.dir)
-	return err == nil && (r.accepted.is(pl.dir, tree) || tree.IsZero() && !r.accepted.has(pl.dir))
-}
-
-// folderHash is the tree of a folder below the target path; zero when there is none.
-func (r *Reconciler) folderHash(at *gitwriter.Snapshot, dir string) (plumbing.Hash, error) {
-	if at == nil {
-		return plumbing.ZeroHash, nil
-	}
-	entry, err := at.Entry(path.Join(r.cfg.Target.Path, dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return plumbing.ZeroHash, nil
-	}
-	return entry.Hash, err
-}
-
 // newestOf names one of the commits that are undone, for the message.
 func newestOf(found map[string][]intervention) string {
 	for _, set := range slices.Sorted(maps.Keys(found)) {
@@ -434,22 +324,4 @@ func (e *TakenBackError) Error() string {
 // Suggestion is what to do about it.
 func (e *TakenBackError) Suggestion() string {
 	return fmt.Sprintf("it moves on when its inputs or its template give something else, or with `renderer release %s %s`", e.ResourceSet, e.Set)
-}
-
-// trailersOf are the trailers of a commit message: its last paragraph, if every line
-// of it has the form of one.
-func trailersOf(text string) map[string][]string {
-	paragraphs := strings.Split(strings.TrimRight(text, "\n"), "\n\n")
-	if len(paragraphs) < 2 {
-		return nil
-	}
-	trailers := map[string][]string{}
-	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
-		key, value, ok := strings.Cut(line, ": ")
-		if !ok || key == "" || strings.ContainsAny(key, " \t") {
-			return nil
-		}
-		trailers[key] = append(trailers[key], value)
-	}
-	return trailers
 }

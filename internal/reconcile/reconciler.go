@@ -94,6 +94,8 @@ type Reconciler struct {
 	seen      uint64
 	written   map[string]written // by ResourceSet folder
 	accepted  *acceptedFolders   // those that are known to be as we left them
+	past      *past              // the target's history as last looked at
+	wholePast bool               // of it, all that is ever fetched is there
 
 	trigger      string // of the running pass
 	cause        string // foremost trigger of the answers taken in since the last pass

@@ -31,6 +31,15 @@ func (s *Snapshot) Parent() (*Snapshot, error) {
 	return openSnapshot(s.store, parent)
 }
 
+// At is the branch at an earlier commit, on whichever line of its history; ErrShallow
+// where the mirror does not have it.
+func (s *Snapshot) At(commit plumbing.Hash) (*Snapshot, error) {
+	if s.commit == nil || !s.store.has(commit) {
+		return nil, ErrShallow
+	}
+	return openSnapshot(s.store, commit)
+}
+
 // Deepen fetches earlier commits of the branch, until the mirror has the given number
 // of them below its head, and returns the head. Its cost grows with that number, not
 // with the size of the repository: unchanged folders are not sent again. Use it for
