@@ -93,7 +93,10 @@ func newLogger(cfg config.Log, redactor *secrets.Redactor, w io.Writer) *slog.Lo
 
 // once does one full pass and says what came of it.
 func (a *app) once(ctx context.Context, stdout io.Writer) error {
+	notifier := a.newNotifier()
+	defer notifier.close(ctx)
 	report := a.reconciler.Once(ctx)
+	notifier.observe(report)
 	if err := ctx.Err(); err != nil {
 		return &exitError{code: exitFault, err: fmt.Errorf("interrupted: %w", err)}
 	}

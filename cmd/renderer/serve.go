@@ -38,8 +38,11 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	notifier := a.newNotifier()
+	defer notifier.close(ctx)
 	a.afterPass = func(ctx context.Context, report *reconcile.Report) {
 		metrics.Observe(report)
+		notifier.observe(report)
 		a.updateHooks(ctx, srv)
 	}
 

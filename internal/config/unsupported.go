@@ -12,7 +12,6 @@ func (c *Config) Unsupported() []*Fault {
 		what  string
 	}{
 		{c.Target.Flux != nil, "target.flux", "no Flux Kustomizations are written"},
-		{len(c.Events) > 0, "events", "no events are sent"},
 		{c.Secrets.Kubernetes, "secrets.kubernetes", "secrets are read from a directory only"},
 	} {
 		if u.asked {

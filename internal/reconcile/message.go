@@ -160,6 +160,15 @@ func (m message) body() string {
 	return b.String()
 }
 
+// withoutTrailers is a whole message without its last paragraph.
+func withoutTrailers(message string) string {
+	message = strings.TrimSpace(message)
+	if rest, _, ok := cutLast(message, "\n\n"); ok {
+		return strings.TrimSpace(rest)
+	}
+	return message
+}
+
 // trailers are in the form of git-interpret-trailers(1): the last paragraph, one
 // "Key: value" a line.
 func (m message) trailers(b *strings.Builder) {

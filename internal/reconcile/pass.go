@@ -367,7 +367,7 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 		if plan.commits == 0 {
 			continue
 		}
-		c := CommitReport{ResourceSet: plan.name}
+		c := CommitReport{ResourceSet: plan.name, Message: withoutTrailers(plan.message)}
 		for _, change := range plan.changes {
 			switch change.Kind {
 			case added:

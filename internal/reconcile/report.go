@@ -78,6 +78,7 @@ type CommitReport struct {
 	Added       int    `json:"added"`
 	Updated     int    `json:"updated"`
 	Removed     int    `json:"removed"`
+	Message     string `json:"-"` // what it says of this ResourceSet, without trailers
 }
 
 // A RequestReport says what was done to one pull request.
