@@ -10,7 +10,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint demo bench golden fuzz integration clean
+.PHONY: help build test lint demo bench golden fuzz integration tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,7 @@ lint: ## check format, vet and staticcheck
 	if [ -n "$$files" ]; then echo "gofmt -w these files:"; echo "$$files"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	check=$$($(GO) tool -n staticcheck) && cd integration && $(GO) vet ./... && $$check ./...
 
 demo: build ## show the product at work: no network, account or cluster needed
 	./$(BIN) demo
@@ -53,7 +54,11 @@ fuzz: ## run every fuzz test for FUZZTIME
 integration: build ## run the slow tests, and the black-box ones against real Git servers
 	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand
 	$(GO) test -count 1 -run TestScripts ./cmd/renderer
-	$(GO) test -count 1 -timeout 25m -tags integration ./integration/...
+	cd integration && $(GO) test -count 1 -timeout 25m ./...
+
+# The modules below integration require what the product requires, so they follow it.
+tidy: ## bring go.mod and go.sum of all modules up to date
+	for dir in . $$(find integration -name go.mod -exec dirname {} +); do (cd $$dir && $(GO) mod tidy) || exit 1; done
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -8,7 +8,7 @@
 // kustomize and agrees with its own record, every push shows one state that the
 // orchestrator really had, and nobody's commit is missing.
 //
-// The tests carry the build tag integration and are run by `make integration`.
+// The tests are a Go module of their own, which `make integration` runs.
 // Random ones print their seed; RENDERER_SEED repeats one, RENDERER_KILLS says how
 // often the crash test kills.
 package integration

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build integration
-
 package integration
 
 import (
@@ -38,7 +36,7 @@ func withProgram(run func() int) int {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "renderer")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "../cmd/renderer")
+	build := exec.Command("go", "build", "-C", "..", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/renderer")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
