@@ -13,7 +13,7 @@ import (
 )
 
 // A Gitea is a Gitea server with as much of the REST API below /api/v1/ as pull
-// requests need. See https://docs.gitea.com/api.
+// requests, branches and tags need. See https://docs.gitea.com/api.
 type Gitea struct{ hosting }
 
 // NewGitea starts a server without repositories that lets everybody in.
@@ -44,6 +44,8 @@ func NewGitea() *Gitea {
 		return labelJSON(len(repo.labels)-1, in.Name), nil
 	}))
 	mux.HandleFunc("GET "+repo+"/git/commits/{sha}", g.in(http.StatusOK, g.commit))
+	mux.HandleFunc("GET "+repo+"/branches", g.in(http.StatusOK, g.branches))
+	mux.HandleFunc("GET "+repo+"/tags", g.in(http.StatusOK, g.tags))
 	g.start(mux)
 	return g
 }
@@ -79,8 +81,12 @@ func (g *Gitea) list(w http.ResponseWriter, r *http.Request, repo *Repo) (any, *
 			chosen = append(chosen, p)
 		}
 	}
-	if query.Get("sort") == "recentupdate" {
+	switch query.Get("sort") {
+	case "oldest":
+	case "recentupdate":
 		slices.SortStableFunc(chosen, func(a, b *pull) int { return b.updated.Compare(a.updated) })
+	default:
+		slices.Reverse(chosen)
 	}
 	items := make([]any, len(chosen))
 	for i, p := range chosen {
@@ -94,20 +100,18 @@ func (g *Gitea) json(repo *Repo, p *pull) map[string]any {
 	for _, name := range p.Labels {
 		labels = append(labels, labelJSON(slices.Index(repo.labels, name), name))
 	}
-	state, ref, from := "closed", p.Branch, repo.id
+	state, author := "closed", p.Author
 	if p.open {
 		state = "open"
 	}
-	if p.made && repo.head(p.Branch) == "" {
-		ref = fmt.Sprintf("refs/pull/%d/head", p.number)
-	}
-	if p.Fork != "" {
-		from += 7000000
+	if p.Ghost {
+		author = "Ghost"
 	}
 	return map[string]any{
 		"id": 2000 + p.number, "number": p.number, "title": p.Title, "body": p.body, "labels": labels, "state": state,
-		"merged": p.merged, "html_url": fmt.Sprintf("%s/%s/pulls/%d", g.URL, repo.fullName, p.number),
-		"head":       map[string]any{"label": p.Branch, "ref": ref, "sha": p.SHA, "repo_id": from},
+		"merged": p.merged, "html_url": fmt.Sprintf("%s/%s/pulls/%d", g.URL, repo.fullName, p.number), "draft": p.Draft,
+		"user":       map[string]any{"id": len(author), "login": author, "full_name": "", "email": author + "@noreply.example"},
+		"head":       g.head(repo, p),
 		"base":       map[string]any{"label": p.Target, "ref": p.Target, "sha": SHA(p.Target), "repo_id": repo.id},
 		"created_at": p.created.Format(time.RFC3339), "updated_at": p.updated.Format(time.RFC3339),
 	}

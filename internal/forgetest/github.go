@@ -158,6 +158,9 @@ func (g *GitHub) list(w http.ResponseWriter, r *http.Request, repo *Repo) {
 func (g *GitHub) allowed(r *http.Request) int {
 	header := r.Header.Get("Authorization")
 	token := strings.TrimPrefix(strings.TrimPrefix(header, "Bearer "), "token ")
+	if _, password, ok := r.BasicAuth(); ok {
+		token = password // all forges take a token for it
+	}
 	switch {
 	case g.token == "" && len(g.apps) == 0:
 		return http.StatusOK

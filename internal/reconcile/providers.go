@@ -10,6 +10,7 @@ import (
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/bitbucket"
 	"resourceset.example/renderer/pkg/source/externalservice"
+	"resourceset.example/renderer/pkg/source/gitea"
 	"resourceset.example/renderer/pkg/source/github"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/static"
@@ -36,6 +37,10 @@ func constructors() map[string]constructor {
 		api.TypeGitHubPullRequest: construct(github.NewPullRequests),
 		api.TypeGitHubBranch:      construct(github.NewBranches),
 		api.TypeGitHubTag:         construct(github.NewTags),
+
+		api.TypeGiteaPullRequest: construct(gitea.NewPullRequests),
+		api.TypeGiteaBranch:      construct(gitea.NewBranches),
+		api.TypeGiteaTag:         construct(gitea.NewTags),
 
 		api.TypeBitbucketPullRequest: construct(bitbucket.NewPullRequests),
 		api.TypeBitbucketBranch:      construct(bitbucket.NewBranches),
