@@ -25,6 +25,12 @@ require (
 )
 
 require (
+	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
+	golang.org/x/term v0.48.0 // indirect
+	k8s.io/client-go v0.37.0
+)
+
+require (
 	github.com/fluxcd/pkg/apis/event v0.30.0
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect

@@ -20,7 +20,7 @@ type app struct {
 	cfg        *config.Config
 	log        *slog.Logger
 	redactor   *secrets.Redactor
-	store      *secrets.Store
+	store      secretStore
 	reconciler *reconcile.Reconciler
 	stderr     io.Writer
 
@@ -45,6 +45,23 @@ func newApp(ctx context.Context, file string, stdin io.Reader, stderr io.Writer)
 	return a, nil
 }
 
+// A secretStore gives the data of one Kubernetes Secret.
+type secretStore interface {
+	Get(ctx context.Context, namespace, name string) (map[string][]byte, error)
+}
+
+// openSecrets returns the store that the configuration names.
+func openSecrets(cfg *config.Config) (secretStore, error) {
+	if cfg.Secrets.Kubernetes {
+		store, err := secrets.OpenCluster("renderer/" + readBuildInfo().Version)
+		if err != nil {
+			return nil, fmt.Errorf("secrets.kubernetes: %w", err)
+		}
+		return store, nil
+	}
+	return secrets.NewStore(cfg.Secrets.Directory), nil
+}
+
 // appOptions are what a preview does differently from the service.
 type appOptions struct {
 	mirrors     string            // folder of the mirrors, if not the state folder
@@ -53,12 +70,15 @@ type appOptions struct {
 }
 
 func openApp(ctx context.Context, cfg *config.Config, opts appOptions, stderr io.Writer) (*app, error) {
-	a := &app{cfg: cfg, redactor: opts.redactor, store: secrets.NewStore(cfg.Secrets.Directory), stderr: stderr}
+	store, err := openSecrets(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a := &app{cfg: cfg, redactor: opts.redactor, store: store, stderr: stderr}
 	if a.redactor == nil {
 		a.redactor = &secrets.Redactor{}
 	}
 	a.log = newLogger(cfg.Log, a.redactor, stderr)
-	var err error
 	a.reconciler, err = reconcile.New(ctx, reconcile.Options{
 		Config: cfg, Secrets: a.store, Redactor: a.redactor, Log: a.log, Version: readBuildInfo().Version,
 		Mirrors: opts.mirrors, Definitions: opts.definitions,

@@ -123,9 +123,13 @@ func otherDefinitions(ctx context.Context, cfg *config.Config, name, scratch str
 		}
 		return source.ReadFolder(ctx, root, opts)
 	}
+	store, err := openSecrets(cfg)
+	if err != nil {
+		return nil, err
+	}
 	mirror, err := gitwriter.Open(gitwriter.Config{
 		URL: cfg.Source.URL, Branch: name, Directory: scratch,
-		Credentials: reconcile.NewGitCredentials(cfg.Source.URL, cfg.Source.Auth, secrets.NewStore(cfg.Secrets.Directory), redactor, "").Get,
+		Credentials: reconcile.NewGitCredentials(cfg.Source.URL, cfg.Source.Auth, store, redactor, "").Get,
 	})
 	if err != nil {
 		return nil, err

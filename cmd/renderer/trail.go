@@ -108,11 +108,15 @@ func (t *trail) history(ctx context.Context, dir, cache, url, branch string, aut
 	if dir != "" {
 		return audit.Open(dir, branch)
 	}
+	store, err := openSecrets(t.cfg)
+	if err != nil {
+		return nil, err
+	}
 	agent := "renderer/" + readBuildInfo().Version
-	dir, err := gitwriter.FetchHistory(ctx, gitwriter.Config{
+	dir, err = gitwriter.FetchHistory(ctx, gitwriter.Config{
 		URL: url, Branch: branch, Directory: filepath.Join(t.cfg.State.Directory, cache),
 		UserAgent:   agent,
-		Credentials: reconcile.NewGitCredentials(url, auth, secrets.NewStore(t.cfg.Secrets.Directory), t.redactor, agent).Get,
+		Credentials: reconcile.NewGitCredentials(url, auth, store, t.redactor, agent).Get,
 	})
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ func (c *Config) Unsupported() []*Fault {
 		what  string
 	}{
 		{c.Target.Flux != nil, "target.flux", "no Flux Kustomizations are written"},
-		{c.Secrets.Kubernetes, "secrets.kubernetes", "secrets are read from a directory only"},
 	} {
 		if u.asked {
 			warnings = append(warnings, c.faultAt(u.path, "", "not acted on by this version: %s", u.what))

@@ -8,6 +8,8 @@
 // each Secret at <directory>/<namespace>/<name>. Every Get reads the disk, so a
 // rotated Secret is seen by the next one.
 //
+// A [Cluster] asks the Kubernetes API for them instead, by name.
+//
 // A [Redactor] is told every value that was read. It then finds them in text, in
 // any form in which a value usually leaks (as it is, URL-escaped, quoted as JSON
 // or YAML, in base64, also in the middle of something longer): Scrub hides them

@@ -36,7 +36,7 @@ var (
 // A NotFoundError is a Secret that the store does not have.
 type NotFoundError struct {
 	Namespace, Name string
-	Path            string // the folder that was looked for
+	Path            string // the folder that was looked for; empty: not on a disk
 }
 
 func (e *NotFoundError) Error() string {
@@ -46,8 +46,11 @@ func (e *NotFoundError) Error() string {
 // Is makes the error match ErrNotFound.
 func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
 
-// Suggestion says which folder should have been there.
+// Suggestion says what should have been there.
 func (e *NotFoundError) Suggestion() string {
+	if e.Path == "" {
+		return fmt.Sprintf("make a Secret %s in namespace %s of the cluster", e.Name, e.Namespace)
+	}
 	return fmt.Sprintf("expected one file per key in %s (secrets.directory/<namespace>/<name>/<key>)", e.Path)
 }
 
