@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/azuredevops"
 	"resourceset.example/renderer/pkg/source/bitbucket"
 	"resourceset.example/renderer/pkg/source/externalservice"
 	"resourceset.example/renderer/pkg/source/gitea"
@@ -41,6 +42,10 @@ func constructors() map[string]constructor {
 		api.TypeGiteaPullRequest: construct(gitea.NewPullRequests),
 		api.TypeGiteaBranch:      construct(gitea.NewBranches),
 		api.TypeGiteaTag:         construct(gitea.NewTags),
+
+		api.TypeAzureDevOpsPullRequest: construct(azuredevops.NewPullRequests),
+		api.TypeAzureDevOpsBranch:      construct(azuredevops.NewBranches),
+		api.TypeAzureDevOpsTag:         construct(azuredevops.NewTags),
 
 		api.TypeBitbucketPullRequest: construct(bitbucket.NewPullRequests),
 		api.TypeBitbucketBranch:      construct(bitbucket.NewBranches),

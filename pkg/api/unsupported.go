@@ -39,6 +39,12 @@ func Unsupported(defs *Definitions, types []string) []*Fault {
 		}
 	}
 	for _, p := range defs.Providers {
+		if p.Spec.ServiceAccountName != "" && p.Spec.Type != TypeExternalArtifact {
+			warnings = append(warnings, &Fault{
+				Pos: p.At("spec.serviceAccountName"), Object: p.String(), Msg: "spec.serviceAccountName is not acted on",
+				Hint: "the cloud sees the identity of the environment that renderer runs in",
+			})
+		}
 		if !slices.Contains(types, p.Spec.Type) {
 			warnings = append(warnings, &Fault{
 				Pos: p.At("spec.type"), Object: p.String(), Msg: "providers of type " + p.Spec.Type + " cannot be fetched yet",
