@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package forgetest has servers to test against: a [GitHub] that speaks enough of
-// the REST API for listings, and an [Orchestrator] that answers with input sets.
+// the REST API for listings, an [Orchestrator] that answers with input sets, a
+// [Registry] with tags.
 // Their answers have the shapes and headers of the public documentation, and
 // they can be made to fail in the ways that real servers do (see [Fault]).
 //

@@ -13,6 +13,7 @@ import (
 	"resourceset.example/renderer/pkg/source/externalservice"
 	"resourceset.example/renderer/pkg/source/gitea"
 	"resourceset.example/renderer/pkg/source/github"
+	"resourceset.example/renderer/pkg/source/oci"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/static"
 )
@@ -50,6 +51,11 @@ func constructors() map[string]constructor {
 		api.TypeBitbucketPullRequest: construct(bitbucket.NewPullRequests),
 		api.TypeBitbucketBranch:      construct(bitbucket.NewBranches),
 		api.TypeBitbucketTag:         construct(bitbucket.NewTags),
+
+		api.TypeOCIArtifactTag: construct(oci.NewTags),
+		api.TypeACRArtifactTag: construct(oci.NewACRTags),
+		api.TypeECRArtifactTag: construct(oci.NewECRTags),
+		api.TypeGARArtifactTag: construct(oci.NewGARTags),
 	}
 }
 
