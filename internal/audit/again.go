@@ -81,7 +81,7 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 		Read: program.Fields().Project, Sensitive: sensitive(used), AllowPlainSecrets: true,
 	}
 	out, err := expand.Layout(params)
-	if err == nil && old != nil && !sameShared(out.Lock, lock) {
+	if err == nil && !sameShared(out.Lock, lock) {
 		// The shared objects may have been held as they were, which is not recorded: then
 		// all of them that the record lists are the parent's.
 		params.Keep = map[string]string{sharedFolder: "held"}

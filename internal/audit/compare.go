@@ -3,16 +3,15 @@
 package audit
 
 import (
-	"bytes"
+	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"sigs.k8s.io/yaml"
 
+	"resourceset.example/renderer/internal/listing"
 	"resourceset.example/renderer/pkg/expand"
 )
 
@@ -95,96 +94,108 @@ func (e *examination) judgeGiven(d difference, file string, g *given) {
 	}
 }
 
-// ourEntry is what an entry for a ResourceSet's folder looks like.
-var ourEntry = regexp.MustCompile(`^(\./)?[a-z0-9.-]+/[a-z0-9.-]+/?$`)
-
-// expectRoot works out the list of the ResourceSets' folders after some came or
-// went. What somebody else put into the list, or took out, stays that way. Where
-// others have changed the file, two spellings of one content are possible; then the
-// one that is there counts.
-func (e *examination) expectRoot(added, removed []string) error {
+// expectRoot works out the list of the ResourceSets' folders after some came or went,
+// or were put on it again. What somebody else put into the list, or took out, stays
+// that way.
+func (e *examination) expectRoot(added, removed, again []string) error {
 	name := path.Join(e.Target, kustomizationName)
 	committed, err := e.committed(e.before)
 	if err != nil {
 		return err
 	}
-	current, doc, err := e.readRoot(e.before)
+	m := listing.Merge{Before: committed}
+	if m.Current, err = e.text(e.before, kustomizationName); err != nil {
+		return err
+	}
+	m.Now = slices.DeleteFunc(slices.Concat(committed, added), func(dir string) bool { return slices.Contains(removed, dir) })
+	now, err := e.text(e.after, kustomizationName)
 	if err != nil {
-		e.unknown(name, "as the parent commit has it cannot be read: "+err.Error())
+		return err
+	}
+	m.Before = slices.DeleteFunc(slices.Clone(committed), func(dir string) bool {
+		return slices.Contains(again, dir) && strings.Contains(string(now), dir)
+	})
+	m.Stale = func(entry string) bool {
+		if !listing.IsFolder(entry) {
+			return false
+		}
+		have, lookErr := e.at(e.before, entry)
+		err = cmp.Or(err, lookErr)
+		return have.none()
+	}
+	list, damaged := listing.Of(m)
+	if err != nil {
+		return err
+	}
+	if damaged != nil {
+		e.unknown(name, "as the parent commit has it cannot be read: "+damaged.Error())
 		return nil
 	}
-	dirs, foreign := committed, []string(nil)
-	if current != nil {
-		dirs = nil
-		entries, _ := doc["resources"].([]any)
-		for _, value := range entries {
-			entry, _ := value.(string)
-			switch folder := path.Clean(entry); {
-			case slices.Contains(committed, folder):
-				dirs = append(dirs, folder)
-			default:
-				stays, err := e.stays(entry)
-				if err != nil {
-					return err
-				}
-				if stays {
-					foreign = append(foreign, entry)
-				}
-			}
-		}
-	}
-	before := slices.Compact(slices.Sorted(slices.Values(dirs)))
-	dirs = append(dirs, added...)
-	foreign = slices.DeleteFunc(foreign, func(entry string) bool { return slices.Contains(added, path.Clean(entry)) })
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return slices.Contains(removed, dir) })
-	slices.Sort(dirs)
-	dirs = slices.Compact(dirs)
+	return e.expectList(name, list)
+}
 
-	want := expand.RootKustomization(dirs)
-	if doc != nil && !bytes.Equal(current, expand.RootKustomization(before)) {
-		now, _, err := e.readRoot(e.after)
-		if err != nil || len(foreign) > 0 || len(doc) > 3 || !bytes.Equal(now, want) {
-			entries := []any{}
-			for _, entry := range append(slices.Clone(dirs), foreign...) {
-				entries = append(entries, entry)
-			}
-			doc["resources"] = entries
-			if other, err := yaml.Marshal(doc); err == nil {
-				want = other
-			}
-		}
+// expectList: of two spellings of a list the one that is there counts.
+func (e *examination) expectList(name string, list *listing.List) error {
+	have, err := e.at(e.tree, name)
+	if err != nil {
+		return err
 	}
-	e.expected[name] = expand.BlobHash(want)
+	e.expected[name] = expand.BlobHash(list.Data)
+	if plain := expand.BlobHash(list.Plain); have.hash.String() == plain {
+		e.expected[name] = plain
+	}
 	return nil
 }
 
-// stays tells an entry of somebody else from one of ours whose folder is gone.
-func (e *examination) stays(entry string) (bool, error) {
-	if !ourEntry.MatchString(entry) {
-		return true, nil
+// text is a file below a tree; nil where there is none.
+func (e *examination) text(tree plumbing.Hash, name string) ([]byte, error) {
+	if tree.IsZero() {
+		return nil, nil
 	}
-	have, err := e.at(e.before, path.Clean(entry))
-	return !have.none(), err
+	file, err := e.at(tree, name)
+	if err != nil || file.none() || file.isDir() {
+		return nil, err
+	}
+	return e.read(plumbing.BlobObject, file.hash)
 }
 
-// readRoot is the list at the target path, nil where there is none.
-func (e *examination) readRoot(target plumbing.Hash) ([]byte, map[string]any, error) {
-	if target.IsZero() {
-		return nil, nil, nil
+// follows finds the list of a ResourceSet's folder that follows from the records, and
+// from what others had made of it before: with all of that kept, or all as it would be
+// without it. Nil when the one that is there is neither.
+func (e *examination) follows(folder string, old, lock *expand.Lock) (*listing.List, error) {
+	var lookErr error
+	in := func(tree plumbing.Hash) func(string) bool {
+		return func(entry string) bool {
+			have, err := e.at(tree, path.Join(folder, entry))
+			lookErr = cmp.Or(lookErr, err)
+			return !have.none()
+		}
 	}
-	file, err := e.at(target, kustomizationName)
-	if err != nil || file.none() || file.isDir() {
-		return nil, nil, err
-	}
-	data, err := e.read(plumbing.BlobObject, file.hash)
+	m := listing.Merge{Before: entriesOf(old), Now: entriesOf(lock), Was: in(e.parentTree), Is: in(e.tree)}
+	m.Stale = func(entry string) bool { return strings.Count(path.Base(entry), "_") >= 3 && !in(e.parentTree)(entry) }
+	current, err := e.text(e.parentTree, path.Join(folder, kustomizationName))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	doc := map[string]any{}
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, nil, err
+	have, err := e.at(e.tree, path.Join(folder, kustomizationName))
+	if err != nil || have.none() || have.mode != modeFile {
+		return nil, err
 	}
-	return data, doc, nil
+	for _, m.Current = range [][]byte{current, nil} {
+		list, damaged := listing.Of(m)
+		if lookErr != nil {
+			return nil, lookErr
+		}
+		if damaged == nil && slices.Contains([]string{expand.BlobHash(list.Data), expand.BlobHash(list.Plain)}, have.hash.String()) {
+			return list, nil
+		}
+	}
+	return nil, nil
+}
+
+// entriesOf are the manifests that a record lists.
+func entriesOf(lock *expand.Lock) []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(lock.Files())), func(file string) bool { return file == kustomizationName })
 }
 
 // rootFollows reports whether the list holds exactly the folders that there are.

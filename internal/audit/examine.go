@@ -38,7 +38,8 @@ func (e *examination) rendered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var added, removed []string
+	var added, removed, again []string
+	unlisted := false
 	for i := range e.said.sets {
 		set := &e.said.sets[i]
 		e.proof.ResourceSets = append(e.proof.ResourceSets, set.resourceSet)
@@ -55,23 +56,51 @@ func (e *examination) rendered(ctx context.Context) error {
 		}
 		switch {
 		case before == nil && after == nil:
+			if gone, err := e.unlists(set); err != nil || gone {
+				unlisted = true
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			e.altered("", fmt.Sprintf("claims to render ResourceSet %s, which has no %s", set.resourceSet, lockName))
 			continue
 		case before == nil:
 			added = append(added, set.resourceSet)
 		case after == nil:
 			removed = append(removed, set.resourceSet)
+		default:
+			again = append(again, set.resourceSet)
 		}
 		if err := e.resourceSet(ctx, defs, set, before, after); err != nil {
 			return err
 		}
 	}
-	if len(added)+len(removed) > 0 {
-		if err := e.expectRoot(added, removed); err != nil {
+	was, err := e.at(e.before, kustomizationName)
+	if err != nil {
+		return err
+	}
+	is, err := e.at(e.after, kustomizationName)
+	if err != nil {
+		return err
+	}
+	if len(added)+len(removed) > 0 || unlisted || was != is {
+		if err := e.expectRoot(added, removed, again); err != nil {
 			return err
 		}
 	}
 	return e.compare()
+}
+
+// unlists reports whether a commit that has nothing of a ResourceSet takes its folder,
+// which somebody else deleted, off the list: without that, nothing at all would build.
+func (e *examination) unlists(set *setClaim) (bool, error) {
+	folder, err := e.at(e.parentTree, path.Join(e.Target, set.resourceSet))
+	if err != nil || !folder.none() || set.digest != "" {
+		return false, err
+	}
+	list, err := e.text(e.before, kustomizationName)
+	return strings.Contains(string(list), set.resourceSet), err
 }
 
 func isResourceSet(name string) bool {
@@ -132,7 +161,11 @@ func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *s
 		e.altered(path.Join(folder, lockName), fmt.Sprintf("does not have the message's Inputs-Digest: it is %s", digest))
 	}
 	e.claimed(set, old, after.lock)
-	if err := e.listed(folder, after.lock); err != nil {
+	list, err := e.follows(folder, old, after.lock)
+	if err != nil {
+		return err
+	}
+	if err := e.listed(folder, after.lock, list != nil); err != nil {
 		return err
 	}
 	if err := e.keptSets(ctx, set.resourceSet, old, after.lock); err != nil {
@@ -153,6 +186,11 @@ func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *s
 	}
 	for _, file := range out.Delete {
 		e.expected[path.Join(folder, file)] = ""
+	}
+	if list != nil {
+		if err := e.expectList(path.Join(folder, kustomizationName), list); err != nil {
+			return err
+		}
 	}
 	// A hand edit may be undone: what is not rendered anew may be written as recorded.
 	for file, blob := range after.lock.Files() {
@@ -182,9 +220,13 @@ func (e *examination) removal(defs *definitions, set *setClaim, folder string, o
 	return nil
 }
 
-// listed checks that every file that the record lists has the content that it says.
-func (e *examination) listed(folder string, lock *expand.Lock) error {
+// listed checks that every file that the record lists has the content that it says;
+// the list of them too, unless it is known to follow from an edit of somebody else.
+func (e *examination) listed(folder string, lock *expand.Lock, listFollows bool) error {
 	files := lock.Files()
+	if listFollows {
+		delete(files, kustomizationName)
+	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		name := path.Join(folder, file)
 		have, err := e.at(e.tree, name)

@@ -44,6 +44,10 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 			root.remove(pl.dir)
 			root.write(c.Write)
 			m.Whole = "remove"
+		} else if pl.out == nil || !pl.out.Changed() {
+			pl.lock, pl.lockHash = pl.previous.lock, pl.previous.hash
+			m.InputsDigest = pl.lock.InputsDigest()
+			m.Other = "list what there is"
 		} else {
 			for file, data := range pl.out.Write {
 				c.Write[path.Join(folder, file)] = data
@@ -59,6 +63,13 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 			}
 			m.InputsDigest = pl.out.Lock.InputsDigest()
 			r.describe(pl, &m)
+		}
+		if pl.lists.write != nil {
+			c.Write[path.Join(folder, kustomizationFile)] = pl.lists.write
+		}
+		if pl.lists.inRoot {
+			root.relist(pl.dir)
+			root.write(c.Write)
 		}
 		pl.changes = m.Changes
 		pl.message = r.redactor.Scrub(m.String())

@@ -141,7 +141,12 @@ func (r *Reconciler) hold(pl *plan, sets []string, record HeldPlan) {
 		for _, name := range sets {
 			pl.params.Keep[name] = "its removal is held back"
 		}
+		people := slices.DeleteFunc(slices.Clone(pl.problems), func(p *Problem) bool {
+			var taken *TakenBackError
+			return !errors.As(p.Err, &taken)
+		})
 		r.layOut(pl)
+		pl.problems = append(pl.problems, people...)
 	}
 	pl.fail(pos, "", err)
 	r.reconsider(pl)

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"resourceset.example/renderer/internal/listing"
 	"resourceset.example/renderer/internal/schedule"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/gitwriter"
@@ -30,6 +32,7 @@ type pass struct {
 	defs   *definitions // that the plans are made from; nil without any
 	plans  []*plan      // of the last attempt to write
 
+	root    *listing.List       // of the target path, as the last attempt found it
 	held    map[string]HeldPlan // by ResourceSet
 	settled map[string]bool     // ResourceSets of which nothing is held; true when all providers agree
 }
@@ -151,6 +154,13 @@ func (p *pass) addPlans() {
 	}
 }
 
+// addRoot reports what others added to the list of the target path.
+func (p *pass) addRoot(file string) {
+	if p.root != nil && len(p.root.Added)+len(p.root.Fields) > 0 {
+		p.report.Warnings = append(p.report.Warnings, &Problem{Object: "target", Err: &listError{File: file, Added: p.root.Added, Fields: p.root.Fields}})
+	}
+}
+
 // sourceIsDue: a webhook that names anything but providers and ResourceSets
 // speaks of the definitions.
 func (r *Reconciler) sourceIsDue(req request) bool {
@@ -254,6 +264,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, head *gitwriter.Snapsho
 		p.fail("target", fmt.Errorf("target repository: %w", err))
 	}
 	p.addPlans()
+	p.addRoot(path.Join(r.cfg.Target.Path, kustomizationFile))
 	if err == nil {
 		r.landed(p, result)
 	}
@@ -389,6 +400,11 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 			"removed", c.Removed, "trigger", p.trigger, "revision", p.defs.revision)
 		r.wrote(plan, result.New)
 	}
+	if !r.perPass() && n < len(result.Commits) || r.perPass() && len(p.report.Commits) == 0 {
+		hash := result.Commits[len(result.Commits)-1].String()
+		p.report.Commits = append(p.report.Commits, CommitReport{Hash: hash})
+		r.log.Info("listed only the ResourceSets that there are", "commit", hash, "trigger", p.trigger)
+	}
 	if p.report.Lost > 0 {
 		r.log.Info("pushed after another writer", "attempts", result.Attempts, "head", p.report.Head)
 	}
@@ -411,7 +427,7 @@ func (r *Reconciler) wrote(plan *plan, head plumbing.Hash) {
 	r.committed[plan.dir] = c
 	r.accepted.set(plan.dir, plumbing.ZeroHash)
 	at := r.target.Snapshot()
-	if at == nil || at.Hash() != head || plan.takenBack {
+	if at == nil || at.Hash() != head || plan.takenBack || !plan.lists.inOrder() {
 		return // the next pass looks for itself
 	}
 	tree, err := r.folderHash(at, plan.dir)

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -190,9 +191,12 @@ func (s *search) end(open map[string]bool, set string, at *gitwriter.Snapshot) {
 // look is about one commit.
 func (s *search) look(at *gitwriter.Snapshot, open map[string]bool) error {
 	if s.r.accepted.isHead(at.Hash()) && s.r.knownAt(s.pl, at) {
-		return nil
+		maps.DeleteFunc(open, func(set string, _ bool) bool { return set != rootFile }) // that is in no folder
+		if len(open) == 0 {
+			return nil
+		}
 	}
-	ours := s.releases(at, open)
+	ours, ofAny := s.releases(at, open)
 	parents, known, err := s.parents(at)
 	if err != nil || !known {
 		return err
@@ -206,7 +210,7 @@ func (s *search) look(at *gitwriter.Snapshot, open map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		if ours && len(from) == 0 {
+		if (ours || ofAny && set == rootFile) && len(from) == 0 {
 			s.end(open, set, at)
 			continue
 		}
@@ -232,21 +236,25 @@ func (s *search) look(at *gitwriter.Snapshot, open map[string]bool) error {
 	return nil
 }
 
-// releases reports whether a commit is ours, and ends the search for what it releases.
-func (s *search) releases(at *gitwriter.Snapshot, open map[string]bool) (ours bool) {
+// releases reports whether a commit is ours, to this ResourceSet or to any, and ends
+// the search for what it releases.
+func (s *search) releases(at *gitwriter.Snapshot, open map[string]bool) (ours, ofAny bool) {
 	trailers := trailersOf(at.Commit().Message)
-	if !slices.Contains(trailers["ResourceSet"], s.pl.name) || len(trailers["Trigger"]) == 0 {
-		return false
+	if len(trailers["ResourceSet"]) == 0 || len(trailers["Trigger"]) == 0 {
+		return false, false
+	}
+	if !slices.Contains(trailers["ResourceSet"], s.pl.name) {
+		return false, true
 	}
 	for _, name := range trailers["Released"] {
 		for set := range open {
-			if set == name || name == releasedAll {
+			if set == name || name == releasedAll || set == rootFile && name == kustomizationFile {
 				s.released[set] = s.released[set] || len(s.found[set]) == 0 // what came later is not released
 				s.end(open, set, at)
 			}
 		}
 	}
-	return true
+	return true, true
 }
 
 // origin are the parents that have a set's folder as the commit has it.

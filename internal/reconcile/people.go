@@ -33,31 +33,43 @@ const releasedAll = "*"
 
 // respect looks for people's changes in a folder to which a plan writes, and for hand
 // edits in any folder that is not as it is recorded.
-func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot) error {
+func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot, root *rootList) error {
+	err := r.lookIntoLists(pl, base)
+	var damaged *rootError
+	if errors.As(err, &damaged) {
+		pl.removed = false
+		pl.leave()
+		pl.fail(pl.pos, "", err)
+		r.reconsider(pl)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if r.delivery != nil {
 		return nil // a person decides about each pull request, and a no is remembered there
 	}
-	tree := plumbing.ZeroHash
-	if pl.previous != nil {
-		tree = pl.previous.tree
-	}
-	if r.accepted.is(pl.dir, tree) {
+	tree := treeOf(pl.previous)
+	lists := pl.lists.searched(pl, root)
+	if r.accepted.is(pl.dir, tree) && len(lists) == 0 {
 		return nil // as we left it
 	}
 	edited, err := r.edited(pl, base)
 	if err != nil {
 		return err
 	}
-	if !pl.changed() && len(edited) == 0 {
-		r.accepted.set(pl.dir, tree) // whoever wrote it, it is what we would write
+	if !pl.changed() && len(edited)+len(lists) == 0 {
+		if pl.lists.inOrder() {
+			r.accepted.set(pl.dir, tree) // whoever wrote it, it is what we would write
+		}
 		return nil
 	}
-	found, released, err := r.interventions(pl, base, pl.touched(edited))
+	found, released, err := r.interventions(pl, base, append(pl.touched(edited), lists...))
 	if err != nil {
 		return err
 	}
+	r.holdLists(pl, root, found, released)
 	if r.cfg.Drift == config.DriftRestore {
-		pl.restores = newestOf(found)
 		r.rewrite(pl, edited)
 		return nil
 	}
@@ -214,11 +226,16 @@ func (r *Reconciler) manifests(at *gitwriter.Snapshot, dir, set string) (map[str
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.Kind == gitwriter.KindFile && strings.HasSuffix(e.Name, ".yaml") && strings.Count(e.Name, "_") >= 3 {
+		if e.Kind == gitwriter.KindFile && isManifest(e.Name) {
 			files[e.Name] = e.Hash.String()
 		}
 	}
 	return files, nil
+}
+
+// isManifest tells a file name as we make them.
+func isManifest(name string) bool {
+	return strings.HasSuffix(name, ".yaml") && strings.Count(name, "_") >= 3
 }
 
 // edited are the sets whose files are not as inputs.lock records them.
@@ -312,9 +329,17 @@ func unwritten(files map[string]string) map[string]string {
 type TakenBackError struct {
 	ResourceSet, Set string
 	Commit, Who      string
+	// Unlisted says, where a list is held, what somebody took off it.
+	Unlisted string
 }
 
 func (e *TakenBackError) Error() string {
+	if e.Unlisted != "" {
+		if e.Commit == "" {
+			return e.Unlisted + ": held as somebody left it"
+		}
+		return fmt.Sprintf("%s: held as %s left it in commit %.12s", e.Unlisted, e.Who, e.Commit)
+	}
 	if e.Commit == "" {
 		return fmt.Sprintf("%s is held as somebody left it: it is not what %s records", e.Set, lockFile)
 	}
@@ -323,5 +348,8 @@ func (e *TakenBackError) Error() string {
 
 // Suggestion is what to do about it.
 func (e *TakenBackError) Suggestion() string {
+	if e.Unlisted != "" {
+		return fmt.Sprintf("what is not listed is not applied; list it again, or `renderer release %s %s`", e.ResourceSet, e.Set)
+	}
 	return fmt.Sprintf("it moves on when its inputs or its template give something else, or with `renderer release %s %s`", e.ResourceSet, e.Set)
 }

@@ -53,6 +53,7 @@ type plan struct {
 	takenBack  bool   // something in it is held as a person left it
 	restores   string // commit of the hand edit that the plan undoes
 	indexed    bool   // files are in the claim index
+	lists      listed
 
 	problems []*Problem
 	warnings []*Problem
@@ -80,7 +81,9 @@ func (pl *plan) leave() *plan {
 	return pl
 }
 
-func (pl *plan) changed() bool { return pl.removed || pl.out != nil && pl.out.Changed() }
+func (pl *plan) changed() bool {
+	return pl.removed || pl.out != nil && pl.out.Changed() || pl.lists.write != nil || pl.lists.inRoot
+}
 
 // plan computes the commits that make the target path at base what it should be.
 func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass) ([]gitwriter.Commit, error) {
@@ -97,7 +100,7 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := r.respect(pl, base); err != nil {
+		if err := r.respect(pl, base, root); err != nil {
 			return nil, err
 		}
 		if !pl.takenBack {
@@ -113,7 +116,7 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 			continue
 		}
 		pl := r.planGone(r.committed[dir])
-		if err := r.respect(pl, base); err != nil {
+		if err := r.respect(pl, base, root); err != nil {
 			return nil, err
 		}
 		p.plans = append(p.plans, pl)
@@ -122,11 +125,17 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 	r.settle(p.plans)
 	r.forget(wanted)
 	for _, pl := range p.plans {
+		r.settleLists(pl)
 		if !pl.changed() {
 			pl.slim()
 		}
 	}
-	return r.commits(p, root), nil
+	p.root = root.list
+	commits := r.commits(p, root)
+	if r.delivery == nil {
+		commits = append(commits, r.unlist(p, root)...)
+	}
+	return commits, nil
 }
 
 // planFresh plans from listings that are newer than what others have committed:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -54,6 +55,7 @@ func (r *Reconciler) Preview(ctx context.Context) (*Preview, error) {
 		return nil, err
 	}
 	p.addPlans()
+	p.addRoot(path.Join(r.cfg.Target.Path, kustomizationFile))
 	p.addProviders(r)
 	preview := &Preview{Report: p.finish()}
 	for _, pl := range p.plans {

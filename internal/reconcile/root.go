@@ -9,27 +9,22 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
+	"strings"
 
-	"sigs.k8s.io/yaml"
-
-	"resourceset.example/renderer/pkg/expand"
+	"resourceset.example/renderer/internal/listing"
 	"resourceset.example/renderer/pkg/gitwriter"
 )
-
-// ourEntry is what an entry for a ResourceSet's folder looks like.
-var ourEntry = regexp.MustCompile(`^(\./)?[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*/?$`)
 
 // A rootList is the kustomization.yaml of the target path: the list of the
 // ResourceSets' folders. What somebody else put into it, or took out of it, stays
 // that way.
 type rootList struct {
-	file    string
-	current []byte         // nil when it does not exist
-	doc     map[string]any // the file, when it is not as we write it
-	dirs    []string       // our folders, sorted
-	foreign []string       // other entries, in their order
+	file        string
+	current     []byte // nil when it does not exist
+	before, now []string
+	stale       func(entry string) bool
+	list        *listing.List // the file as it was found
 }
 
 // readRoot reads the list at base.
@@ -38,34 +33,24 @@ func (r *Reconciler) readRoot(base *gitwriter.Snapshot) (*rootList, error) {
 	data, err := base.ReadFile(root.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		root.dirs = slices.Sorted(maps.Keys(r.committed))
-		return root, nil
 	case err != nil:
 		return nil, fmt.Errorf("target path: %w", err)
+	default:
+		root.current = data
 	}
-	root.current = data
-	if err := yaml.Unmarshal(data, &root.doc); err != nil {
+	root.before = slices.Sorted(maps.Keys(r.committed))
+	root.now = slices.Clone(root.before)
+	root.stale = func(entry string) bool {
+		return listing.IsFolder(entry) && r.committed[entry] == nil && gone(base, path.Join(r.cfg.Target.Path, entry))
+	}
+	if root.list, err = root.merge(); err != nil {
 		return nil, &rootError{File: root.file, Err: err}
 	}
-	entries, isList := root.doc["resources"].([]any)
-	if !isList && root.doc["resources"] != nil {
-		return nil, &rootError{File: root.file, Err: errors.New("resources is not a list")}
-	}
-	for _, e := range entries {
-		entry, isText := e.(string)
-		switch {
-		case !isText:
-			return nil, &rootError{File: root.file, Err: errors.New("resources holds something that is not a path")}
-		case r.committed[path.Clean(entry)] != nil:
-			root.add(path.Clean(entry))
-		case !ourEntry.MatchString(entry) || !gone(base, path.Join(r.cfg.Target.Path, entry)):
-			root.foreign = append(root.foreign, entry)
-		}
-	}
-	if bytes.Equal(data, expand.RootKustomization(root.dirs)) {
-		root.doc = nil
-	}
 	return root, nil
+}
+
+func (root *rootList) merge() (*listing.List, error) {
+	return listing.Of(listing.Merge{Current: root.current, Before: root.before, Now: root.now, Stale: root.stale})
 }
 
 // gone tells an entry whose folder does not exist any more: kustomize could not
@@ -75,47 +60,60 @@ func gone(base *gitwriter.Snapshot, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// add takes over an entry for dir that is there while the folder is not ours, as it
-// is when somebody deletes inputs.lock: kustomize refuses a folder that is listed twice.
 func (root *rootList) add(dir string) {
-	root.foreign = slices.DeleteFunc(root.foreign, func(entry string) bool { return path.Clean(entry) == dir })
-	if i, found := slices.BinarySearch(root.dirs, dir); !found {
-		root.dirs = slices.Insert(root.dirs, i, dir)
+	if i, found := slices.BinarySearch(root.now, dir); !found {
+		root.now = slices.Insert(root.now, i, dir)
 	}
 }
 
 func (root *rootList) remove(dir string) {
-	if i, found := slices.BinarySearch(root.dirs, dir); found {
-		root.dirs = slices.Delete(root.dirs, i, i+1)
+	if i, found := slices.BinarySearch(root.now, dir); found {
+		root.now = slices.Delete(root.now, i, i+1)
 	}
 }
 
-// bytes is the file as it should be.
-func (root *rootList) bytes() []byte {
-	if root.doc == nil {
-		return expand.RootKustomization(root.dirs)
-	}
-	entries := make([]any, 0, len(root.dirs)+len(root.foreign))
-	for _, dir := range root.dirs {
-		entries = append(entries, dir)
-	}
-	for _, entry := range root.foreign {
-		entries = append(entries, entry)
-	}
-	root.doc["resources"] = entries
-	data, err := yaml.Marshal(root.doc)
-	if err != nil {
-		return root.current // it was read from YAML: this cannot be
-	}
-	return data
+// relist has a folder listed again that somebody took off the list.
+func (root *rootList) relist(dir string) {
+	root.before = slices.DeleteFunc(root.before, func(entry string) bool { return entry == dir })
 }
 
 // write adds the file to a commit when the list in Git is another one.
 func (root *rootList) write(files map[string][]byte) {
-	if data := root.bytes(); !bytes.Equal(data, root.current) {
-		files[root.file] = data
-		root.current = data
+	list, err := root.merge()
+	if err != nil || bytes.Equal(list.Data, root.current) { // it could be read before
+		return
 	}
+	files[root.file] = list.Data
+	root.current, root.before = list.Data, slices.Clone(root.now)
+}
+
+// unlist is the commit that takes entries off the list which lead nowhere since
+// somebody deleted their folders: none when there are none. That they stay away is
+// that person's decision; without the commit nothing at all would build.
+func (r *Reconciler) unlist(p *pass, root *rootList) []gitwriter.Commit {
+	list, err := root.merge()
+	if err != nil || len(list.Stale) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("list only the ResourceSets that there are\n\nSomebody has deleted the folders of the others.\n\n")
+	for i, dir := range list.Stale {
+		m := message{ResourceSet: dir}
+		if i == 0 {
+			m.Revision = r.defs.revision
+		}
+		if i == len(list.Stale)-1 {
+			m.Trigger, m.SkipCI = p.trigger, r.cfg.Target.Commit.SkipCI
+		}
+		m.trailers(&b)
+	}
+	author := r.cfg.Target.Commit.Author
+	c := gitwriter.Commit{
+		Write: map[string][]byte{}, Message: r.redactor.Scrub(b.String()),
+		Author: gitwriter.Signature{Name: author.Name, Email: author.Email},
+	}
+	root.write(c.Write)
+	return []gitwriter.Commit{c}
 }
 
 // A rootError is a kustomization.yaml of the target path that cannot be read.
