@@ -160,6 +160,8 @@ func (g *GitHub) allowed(r *http.Request) int {
 	token := strings.TrimPrefix(strings.TrimPrefix(header, "Bearer "), "token ")
 	if _, password, ok := r.BasicAuth(); ok {
 		token = password // all forges take a token for it
+	} else if job := r.Header.Get("Job-Token"); job != "" { // of GitLab alone
+		header, token = job, job
 	}
 	switch {
 	case g.token == "" && len(g.apps) == 0:

@@ -37,7 +37,8 @@ func (h *hosting) RequireToken(token string) { h.model.RequireToken(token) }
 func (h *hosting) LimitPages(limit int) { h.model.LimitPages(limit) }
 
 // A GitLab is a GitLab server with as much of the REST API below /api/v4/ as merge
-// requests need. See https://docs.gitlab.com/api/merge_requests/.
+// requests, branches, tags, environments and deployments need. See
+// https://docs.gitlab.com/api/rest/.
 type GitLab struct{ hosting }
 
 // NewGitLab starts a server without projects that lets everybody in.
@@ -63,6 +64,12 @@ func NewGitLab() *GitLab {
 			"committer_name": c.committer[0], "committer_email": c.committer[1], "committed_date": c.date,
 		}, nil
 	}))
+	for path, list := range map[string]func(http.ResponseWriter, *http.Request, *Repo) (any, *refusal){
+		"repository/branches": g.refs("branches"), "repository/tags": g.refs("tags"),
+		"environments": g.environments, "deployments": g.deployments,
+	} {
+		mux.HandleFunc("GET "+project+"/"+path, g.in(http.StatusOK, list))
+	}
 	g.start(mux)
 	return g
 }
@@ -85,6 +92,10 @@ func (g *GitLab) in(status int, act func(http.ResponseWriter, *http.Request, *Re
 			refused.serve(w, r)
 			return
 		}
+		if r.Method == http.MethodGet {
+			g.conditionally(w, r, answer)
+			return
+		}
 		answerJSON(w, status, answer)
 	}
 }
@@ -93,7 +104,7 @@ func (g *GitLab) list(w http.ResponseWriter, r *http.Request, repo *Repo) (any, 
 	repo.follow()
 	query := r.URL.Query()
 	var items []any
-	for _, p := range slices.Backward(repo.prs) {
+	for _, p := range repo.prs {
 		state := query.Get("state")
 		if state != "" && state != "all" && state != gitlabState(p) {
 			continue
@@ -106,13 +117,10 @@ func (g *GitLab) list(w http.ResponseWriter, r *http.Request, repo *Repo) (any, 
 		}
 		items = append(items, g.json(repo, p))
 	}
-	page, next := g.model.cut(r, len(items))
-	w.Header().Set("X-Page", strconv.Itoa(pageOf(r)))
-	w.Header().Set("X-Next-Page", "")
-	if next > 0 {
-		w.Header().Set("X-Next-Page", strconv.Itoa(next))
+	if query.Get("sort") != "asc" {
+		slices.Reverse(items)
 	}
-	return append([]any{}, items[page[0]:page[1]]...), nil
+	return g.page(w, r, items), nil
 }
 
 // cut is the part of a list that a page has, and the next page; 0 if there is none.
@@ -135,6 +143,9 @@ func (g *GitHub) cut(r *http.Request, n int) (part [2]int, next int) {
 }
 
 func gitlabState(p *pull) string {
+	if p.locked {
+		return "locked"
+	}
 	if p.state() == "open" {
 		return "opened"
 	}
@@ -142,14 +153,22 @@ func gitlabState(p *pull) string {
 }
 
 func (g *GitLab) json(repo *Repo, p *pull) map[string]any {
-	source := repo.id
-	if p.Fork != "" {
-		source += 7000000
+	var source any = repo.id
+	switch {
+	case p.ForkDeleted:
+		source = nil
+	case p.Fork != "":
+		source = repo.id + 7000000
+	}
+	author := p.Author
+	if p.Ghost {
+		author = "ghost"
 	}
 	return map[string]any{
 		"id": 1000 + p.number, "iid": p.number, "project_id": repo.id, "title": p.Title, "description": p.body, "state": gitlabState(p),
 		"source_branch": p.Branch, "target_branch": p.Target, "source_project_id": source, "target_project_id": repo.id,
 		"labels": append([]string{}, p.Labels...), "sha": p.SHA, "draft": p.Draft,
+		"author":     map[string]any{"id": len(author), "username": author, "name": author, "state": "active"},
 		"created_at": p.created.Format(time.RFC3339), "updated_at": p.updated.Format(time.RFC3339),
 		"web_url": fmt.Sprintf("%s/%s/-/merge_requests/%d", g.URL, repo.fullName, p.number),
 	}

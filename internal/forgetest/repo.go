@@ -23,6 +23,8 @@ type Repo struct {
 	refs     map[string]map[string]string // "branches" or "tags" → name → commit
 	git      string                       // folder of the repository, if it is a real one (see Host)
 	labels   []string                     // known to the repository, in the order they were made
+	places   []*environment
+	deploys  []*deployment
 }
 
 // A PR is what a pull request is opened with. Fields left empty get a value.
@@ -40,6 +42,7 @@ type pull struct {
 	PR
 	number           int
 	open, merged     bool
+	locked           bool // being merged just now, which only GitLab tells
 	body             string
 	comments         []string
 	made             bool // through the API, from a branch of the hosted repository

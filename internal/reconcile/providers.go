@@ -13,6 +13,7 @@ import (
 	"resourceset.example/renderer/pkg/source/externalservice"
 	"resourceset.example/renderer/pkg/source/gitea"
 	"resourceset.example/renderer/pkg/source/github"
+	"resourceset.example/renderer/pkg/source/gitlab"
 	"resourceset.example/renderer/pkg/source/oci"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/static"
@@ -39,6 +40,11 @@ func constructors() map[string]constructor {
 		api.TypeGitHubPullRequest: construct(github.NewPullRequests),
 		api.TypeGitHubBranch:      construct(github.NewBranches),
 		api.TypeGitHubTag:         construct(github.NewTags),
+
+		api.TypeGitLabMergeRequest: construct(gitlab.NewMergeRequests),
+		api.TypeGitLabBranch:       construct(gitlab.NewBranches),
+		api.TypeGitLabTag:          construct(gitlab.NewTags),
+		api.TypeGitLabEnvironment:  construct(gitlab.NewEnvironments),
 
 		api.TypeGiteaPullRequest: construct(gitea.NewPullRequests),
 		api.TypeGiteaBranch:      construct(gitea.NewBranches),

@@ -4,6 +4,7 @@ package api
 
 import (
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,6 +96,11 @@ func (d *decoder) checkAnnotations(at *yaml.Node, meta *Meta) {
 			if value != "true" && value != "false" {
 				d.fault(n, `write "true" or "false"`, "annotation %s: unknown value %q", name, value)
 			}
+		case AnnotationBaseURL:
+			u, err := url.Parse(value)
+			if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") {
+				d.fault(n, `write it like "https://host/gitlab"`, "annotation %s is not the address of a server", name)
+			}
 		case AnnotationDirectory, AnnotationSensitive:
 			if strings.TrimSpace(value) == "" {
 				d.fault(n, "leave it out, or give it a value", "annotation %s is empty", name)
@@ -109,7 +115,7 @@ func (d *decoder) checkAnnotations(at *yaml.Node, meta *Meta) {
 
 func annotationHint(name string) string {
 	own := []string{
-		AnnotationAllowForks, AnnotationAllowStructure, AnnotationDirectory,
+		AnnotationAllowForks, AnnotationAllowStructure, AnnotationBaseURL, AnnotationDirectory,
 		AnnotationHoldDowngrades, AnnotationSensitive, AnnotationSubstitute,
 	}
 	if near := nearest(name, own); near != "" {

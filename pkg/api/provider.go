@@ -37,8 +37,9 @@ func (d *decoder) provider(n *yaml.Node, meta Meta) *ResourceSetInputProvider {
 	}
 	if _, ok := d.lines["spec"]; ok {
 		d.checkProvider(n, s)
+		d.checkBaseURL(n, p.Meta, s)
 	}
-	if s.Filter.Fork != nil && *s.Filter.Fork && meta.Annotations[AnnotationAllowForks] != "true" {
+	if s.Filter.Fork != nil && *s.Filter.Fork && p.Annotations[AnnotationAllowForks] != "true" {
 		d.warn(d.line("spec.filter.fork", n), "set the annotation "+AnnotationAllowForks+`: "true", or take the filter out`,
 			"spec.filter.fork is true, and forks are left out: nothing passes")
 	}

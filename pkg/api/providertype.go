@@ -108,9 +108,23 @@ func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec
 	case t.repository, t.azure && u.User != nil:
 		u.User = nil
 		s.URL = repositoryURL(u)
-		if strings.Trim(u.Path, "/") == "" {
+		if parts := strings.FieldsFunc(u.Path, func(r rune) bool { return r == '/' }); len(parts) == 0 || t.repository && len(parts) < 2 {
 			d.fault(at, "write the address of the repository, as the browser shows it", "spec.url names no repository")
 		}
+	}
+}
+
+// checkBaseURL checks the annotation against the URL that is to be below it.
+func (d *decoder) checkBaseURL(n *yaml.Node, meta Meta, s *InputProviderSpec) {
+	base, set := meta.Annotations[AnnotationBaseURL]
+	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/api/v4") // who names the API means that server
+	at := d.line("metadata.annotations."+AnnotationBaseURL, n)
+	switch {
+	case !set:
+	case !strings.HasPrefix(s.Type, "GitLab"):
+		d.warn(at, "take it out", "annotation %s has no effect with type %s", AnnotationBaseURL, s.Type)
+	case s.URL != "" && strings.Contains(base, "://") && !strings.HasPrefix(s.URL, base+"/"):
+		d.fault(at, "the server's address is how spec.url begins", "spec.url is not below the annotation %s", AnnotationBaseURL)
 	}
 }
 

@@ -54,6 +54,9 @@ const (
 	// AnnotationHoldDowngrades set to "true", on a provider with a semver filter,
 	// keeps the newest tag that was exported when it vanishes.
 	AnnotationHoldDowngrades = "renderer/hold-downgrades"
+	// AnnotationBaseURL, on a provider of a GitLab type, is where that server's first
+	// page is, if it is below a path of its host.
+	AnnotationBaseURL = "renderer/base-url"
 )
 
 // Labels that mark the ResourceSet which owns an object, as the operator sets them.

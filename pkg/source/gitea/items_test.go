@@ -42,6 +42,9 @@ func TestFields(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if query := server.Requests()[0].URL.Query(); query.Get("sort") != "oldest" || query.Get("state") != "open" {
+		t.Errorf("asked for %v", query)
+	}
 	if got[1]["author"] != "Ghost" || got[1]["sha"] != "6063e25" {
 		t.Errorf("got %v", got[1])
 	}

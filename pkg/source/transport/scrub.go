@@ -13,11 +13,14 @@ import (
 // make messages unreadable.
 const minHidden = 4
 
+// JobToken is the header in which GitLab takes the token of a CI job.
+const JobToken = "Job-Token"
+
 // scrub hides the credential of a request in what the server said about it, for
 // some repeat what they were sent.
 func scrub(sent *http.Request, text string) string {
 	_, credential, _ := strings.Cut(sent.Header.Get("Authorization"), " ")
-	hidden := []string{credential, sent.Header.Get("X-Amz-Security-Token")}
+	hidden := []string{credential, sent.Header.Get("X-Amz-Security-Token"), sent.Header.Get(JobToken)}
 	if username, password, ok := sent.BasicAuth(); ok {
 		hidden = append(hidden, username+":"+password, password)
 	}
