@@ -2,7 +2,7 @@
 
 // Package forgetest has servers to test against: a [GitHub] that speaks enough of
 // the REST API for listings, an [Orchestrator] that answers with input sets, a
-// [Registry] with tags.
+// [Registry] with tags, and a [Git] with refs.
 // Their answers have the shapes and headers of the public documentation, and
 // they can be made to fail in the ways that real servers do (see [Fault]).
 //

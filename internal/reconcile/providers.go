@@ -14,6 +14,7 @@ import (
 	"resourceset.example/renderer/pkg/source/gitea"
 	"resourceset.example/renderer/pkg/source/github"
 	"resourceset.example/renderer/pkg/source/gitlab"
+	"resourceset.example/renderer/pkg/source/gitrepository"
 	"resourceset.example/renderer/pkg/source/oci"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/static"
@@ -62,6 +63,10 @@ func constructors() map[string]constructor {
 		api.TypeACRArtifactTag: construct(oci.NewACRTags),
 		api.TypeECRArtifactTag: construct(oci.NewECRTags),
 		api.TypeGARArtifactTag: construct(oci.NewGARTags),
+
+		api.TypeGitRepositoryBranch: construct(gitrepository.NewBranches),
+		api.TypeGitRepositoryTag:    construct(gitrepository.NewTags),
+		api.TypeGitRepositoryPath:   construct(gitrepository.NewPaths),
 	}
 }
 

@@ -3,6 +3,9 @@
 package api
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +52,46 @@ func (d *decoder) strategy(to *string) read {
 			d.fault(n, "write Flatten or Permute", "unknown input strategy %q", *to)
 		}
 	}
+}
+
+// ParseInput reads one input set out of a file in YAML or JSON that holds nothing
+// else, with the rules for those in a ResourceSet: texts stay texts.
+func ParseInput(file string, data []byte) (Input, []*Fault) {
+	f := &fileReader{file: file, defs: &Definitions{}, budget: len(data) + aliasAllowance}
+	wrong := func(hint, format string, args ...any) (Input, []*Fault) {
+		f.fault(0, hint, format, args...)
+		return nil, f.defs.Faults
+	}
+	chunks := split(bytes.TrimPrefix(data, []byte(byteOrderMark)))
+	var found []*yaml.Node
+	for _, c := range chunks {
+		docs := yaml.NewDecoder(bytes.NewReader(c.data))
+		for {
+			var doc yaml.Node
+			err := decodeNode(docs, &doc)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				line, msg := syntaxError(c.data, err)
+				f.fault(c.line+line, syntaxHint(c.data, msg), "not valid YAML: %s", msg)
+				return nil, f.defs.Faults
+			}
+			if doc.Kind == yaml.DocumentNode && len(doc.Content) > 0 && !isNull(doc.Content[0]) {
+				shiftLines(&doc, c.line)
+				found = append(found, doc.Content[0])
+			}
+		}
+	}
+	if len(found) != 1 {
+		return wrong("write one map of fields in it", "holds %d documents", len(found))
+	}
+	d := &decoder{file: file, lines: map[string]int{}, budget: f.budget}
+	input, ok := d.input("", found[0])
+	if !ok || len(d.faults) > 0 {
+		return nil, d.faults
+	}
+	return input, nil
 }
 
 // input reads one input set: a map whose direct values are not null.

@@ -80,6 +80,8 @@ func summedFields(providerType string) []string {
 		return []string{"branch"}
 	case strings.HasSuffix(providerType, "Tag"):
 		return []string{"tag"}
+	case providerType == api.TypeGitRepositoryPath:
+		return []string{"path"}
 	case providerType == api.TypeExternalArtifact:
 		return []string{"namespace", "name"}
 	}

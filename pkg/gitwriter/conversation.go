@@ -235,7 +235,7 @@ func (c *conversation) unexpected(err error) error {
 	if text := c.line.explain(); text != "" {
 		return c.classify(text)
 	}
-	return &ServerError{URL: c.remote.display, Text: c.hide.text(err.Error())}
+	return &ServerError{URL: c.remote.display, Text: c.hide.text(err.Error()), Err: err}
 }
 
 // classify reads what servers say in words when they hang up. It only chooses between

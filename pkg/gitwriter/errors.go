@@ -82,7 +82,11 @@ type ServerError struct {
 	URL    string
 	Status int // of HTTP, or 0
 	Text   string
+	Err    error // what reading the answer ended with, or nil
 }
+
+// Unwrap is the cause.
+func (e *ServerError) Unwrap() error { return e.Err }
 
 func (e *ServerError) Error() string {
 	text := e.URL + ": "

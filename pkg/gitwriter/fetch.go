@@ -222,7 +222,7 @@ func (m *Mirror) receive(c *conversation, req *packp.UploadPackRequest, s *store
 			return err
 		}
 	}
-	pack := bufio.NewReaderSize(packReader(req, response), 64<<10)
+	pack := bufio.NewReaderSize(m.capped(packReader(req, response)), 64<<10)
 	header, err := pack.Peek(12)
 	if err != nil {
 		return c.unexpected(err)

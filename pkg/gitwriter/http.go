@@ -34,6 +34,7 @@ var errRedirect = errors.New("redirect refused")
 type httpClient struct {
 	*http.Client
 	certificates [sha256.Size]byte
+	foreign      bool // Config.HTTPClient
 }
 
 func (h *httpClient) close() { h.CloseIdleConnections() }
@@ -62,6 +63,9 @@ func tlsConfig(auth Auth) (*tls.Config, error) {
 }
 
 func (m *Mirror) httpClientFor(auth Auth) (*httpClient, error) {
+	if m.cfg.HTTPClient != nil {
+		return &httpClient{Client: m.cfg.HTTPClient, foreign: true}, nil
+	}
 	sum := sha256.Sum256(bytes.Join([][]byte{auth.CAFile, auth.ClientCert, auth.ClientKey}, []byte{0}))
 	if m.client != nil && m.client.certificates == sum {
 		return m.client, nil
@@ -197,6 +201,9 @@ func (h *httpLine) transportError(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL
+	}
+	if h.client.foreign {
+		return err
 	}
 	if errors.Is(err, errRedirect) {
 		return &ServerError{URL: h.c.remote.display, Text: err.Error() + "; put the repository's present URL into the configuration"}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -42,9 +43,12 @@ type Config struct {
 	Timeout     time.Duration
 	MaxAttempts int // pushes that one Update tries against other writers: DefaultMaxAttempts if zero
 	UserAgent   string
-	Now         func() time.Time // the time of commits: time.Now if nil
-	Signer      Signer           // nil: commits are not signed
-	Logger      *slog.Logger     // nil: silent
+	// HTTPClient, if set, is used for http(s) in place of one of our own. It adds the
+	// credentials itself, and its errors are handed on as they are.
+	HTTPClient *http.Client
+	Now        func() time.Time // the time of commits: time.Now if nil
+	Signer     Signer           // nil: commits are not signed
+	Logger     *slog.Logger     // nil: silent
 }
 
 // Auth is what the server asks for. Which fields count depends on the URL.
@@ -88,6 +92,7 @@ type Mirror struct {
 	snapshot *Snapshot
 	// distrusted is the head for which a damaged mirror was last made anew.
 	distrusted plumbing.Hash
+	maxPack    int64 // bytes of a packfile; 0: as many as there are
 	client     *httpClient
 	closed     bool
 

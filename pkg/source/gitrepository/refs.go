@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepository
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/gitwriter"
+	"resourceset.example/renderer/pkg/source/listing"
+	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/transport"
+)
+
+// A repository is what the providers of one repository and credential share.
+type repository struct {
+	remote *gitwriter.Remote
+	refs   *listing.List[*gitwriter.Refs]
+}
+
+func open(cfg provider.Config) (*repository, error) {
+	return provider.Share(cfg.Shared, "git "+cfg.Identity()+" "+cfg.Object.Spec.URL, func() (*repository, error) {
+		remote, err := connect(cfg)
+		if err != nil {
+			return nil, err
+		}
+		r := &repository{remote: remote}
+		// A list of one page with one item: all refs come in one answer.
+		r.refs = listing.New("branches and tags", "refs", r.page)
+		return r, nil
+	})
+}
+
+func (r *repository) page(ctx context.Context, _ string, _ *listing.Page[*gitwriter.Refs]) (*listing.Page[*gitwriter.Refs], error) {
+	refs, err := r.remote.Refs(ctx)
+	if err != nil {
+		return nil, describe(err)
+	}
+	return &listing.Page[*gitwriter.Refs]{Items: []*gitwriter.Refs{refs}, Keys: []string{""}}, nil
+}
+
+func (r *repository) list(ctx context.Context) (*gitwriter.Refs, error) {
+	all, err := r.refs.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// A Branches provider lists the branches of one repository.
+type Branches struct {
+	object *api.ResourceSetInputProvider
+	filter *provider.Filter
+	repo   *repository
+}
+
+// NewBranches returns the provider of a definition of type GitRepositoryBranch.
+func NewBranches(cfg provider.Config) (*Branches, error) {
+	filter, err := provider.NewFilter(cfg.Object.Spec.Filter)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Branches{cfg.Object, filter, repo}, nil
+}
+
+// Fetch lists the branches, by name.
+func (b *Branches) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
+	ctx, cancel := transport.Bound(ctx)
+	defer cancel()
+	refs, err := b.repo.list(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	return provider.ExportBranches(b.object, b.filter, sorted(refs.Branches), previous)
+}
+
+// A Tags provider lists the tags of one repository.
+type Tags struct {
+	object *api.ResourceSetInputProvider
+	repo   *repository
+}
+
+// NewTags returns the provider of a definition of type GitRepositoryTag.
+func NewTags(cfg provider.Config) (*Tags, error) {
+	if _, err := provider.NewFilter(cfg.Object.Spec.Filter); err != nil {
+		return nil, err
+	}
+	repo, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Tags{cfg.Object, repo}, nil
+}
+
+// Fetch lists the tags, in the order that provider.ExportTags has.
+func (t *Tags) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
+	ctx, cancel := transport.Bound(ctx)
+	defer cancel()
+	refs, err := t.repo.list(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	return provider.ExportTagRefs(t.object, sorted(refs.Tags), previous)
+}
+
+func sorted(refs map[string]plumbing.Hash) []provider.Ref {
+	list := make([]provider.Ref, 0, len(refs))
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		list = append(list, provider.Ref{Name: name, SHA: refs[name].String()})
+	}
+	return list
+}
