@@ -103,7 +103,7 @@ generated folder, and commits and pushes them. Flux applies and prunes from ther
 		},
 	}
 	root.SetVersionTemplate("renderer {{.Version}}\n")
-	root.AddCommand(newRunCommand(), newDiffCommand(), newApproveCommand(), newReleaseCommand(), newBuildCommand(), newValidateCommand(), newHistoryCommand(), newVerifyCommand(), newHooksCommand(), newDemoCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newDiffCommand(), newApproveCommand(), newReleaseCommand(), newBuildCommand(), newInputsCommand(), newValidateCommand(), newHistoryCommand(), newVerifyCommand(), newHooksCommand(), newDemoCommand(), newVersionCommand())
 	return root
 }
 
