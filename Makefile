@@ -10,7 +10,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint demo bench golden fuzz integration tidy clean
+.PHONY: image help build test lint demo bench golden fuzz integration tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,11 +54,16 @@ fuzz: ## run every fuzz test for FUZZTIME
 integration: build ## run the slow tests, and the black-box ones against real Git servers
 	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand
 	$(GO) test -count 1 -run TestScripts ./cmd/renderer
+	cd deploy/image && $(GO) vet ./... && $(GO) test -count 1 ./...
 	cd integration && $(GO) test -count 1 -timeout 25m ./...
 
 # The modules below integration require what the product requires, so they follow it.
 tidy: ## bring go.mod and go.sum of all modules up to date
-	for dir in . $$(find integration -name go.mod -exec dirname {} +); do (cd $$dir && $(GO) mod tidy) || exit 1; done
+	for dir in . deploy/image $$(find integration -name go.mod -exec dirname {} +); do (cd $$dir && $(GO) mod tidy) || exit 1; done
+
+TAG ?=
+image: build ## assemble the container image as an OCI layout in dist/image, without a container engine
+	cd deploy/image && $(GO) run . -binary ../../$(BIN) -out ../../dist/image -tag '$(TAG)'
 
 clean: ## remove what was built
 	rm -rf bin dist

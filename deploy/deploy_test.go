@@ -17,10 +17,15 @@ import (
 	"resourceset.example/renderer/internal/config"
 )
 
-// build is what kubectl apply -k would apply.
+// build is what kubectl apply -k would apply of the base.
 func build(t *testing.T) resmap.ResMap {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "kubernetes")
+	return buildFolder(t, "kubernetes")
+}
+
+func buildFolder(t *testing.T, dir string) resmap.ResMap {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +103,12 @@ func TestEverythingIsInOneNamespace(t *testing.T) {
 			t.Errorf("%s %s is in namespace %q", r.GetKind(), r.GetName(), r.GetNamespace())
 		}
 	}
-	for _, kind := range []string{"Namespace", "ServiceAccount", "Deployment", "Service", "NetworkPolicy", "ConfigMap"} {
+	for _, kind := range []string{"Namespace", "ServiceAccount", "Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget", "ConfigMap"} {
 		if kinds[kind] != 1 {
 			t.Errorf("%d objects of kind %s", kinds[kind], kind)
 		}
 	}
-	if len(kinds) != 6 {
+	if len(kinds) != 7 {
 		t.Errorf("kinds: %v; a Role or a Secret has no business here", kinds)
 	}
 }
