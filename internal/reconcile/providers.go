@@ -10,6 +10,7 @@ import (
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/azuredevops"
 	"resourceset.example/renderer/pkg/source/bitbucket"
+	"resourceset.example/renderer/pkg/source/externalartifact"
 	"resourceset.example/renderer/pkg/source/externalservice"
 	"resourceset.example/renderer/pkg/source/gitea"
 	"resourceset.example/renderer/pkg/source/github"
@@ -67,6 +68,8 @@ func constructors() map[string]constructor {
 		api.TypeGitRepositoryBranch: construct(gitrepository.NewBranches),
 		api.TypeGitRepositoryTag:    construct(gitrepository.NewTags),
 		api.TypeGitRepositoryPath:   construct(gitrepository.NewPaths),
+
+		api.TypeExternalArtifact: construct(externalartifact.New),
 	}
 }
 

@@ -174,6 +174,9 @@ func (d *decoder) checkProvider(n *yaml.Node, s *InputProviderSpec) {
 	d.forbid(s.CertSecretRef != "" && t.noCertSecret, "spec.certSecretRef", s.Type)
 	d.forbid(s.Revision != "" && s.Type != TypeGitRepositoryPath, "spec.revision", s.Type)
 	d.forbid(len(s.Selectors) > 0 && s.Type != TypeExternalArtifact, "spec.selectors", s.Type)
+	if s.Type == TypeExternalArtifact && len(s.Selectors) == 0 {
+		d.faultMissing(spec, "spec.selectors", "which objects, by name or matchLabels, and the namespace if it is another one")
+	}
 	d.checkFilters(t, s)
 }
 

@@ -53,7 +53,7 @@ func providerTypes() map[string]providerType {
 	cloud := providerType{scheme: "oci", serviceAccount: true, noSecret: true, noCertSecret: true, filters: tags}
 	return map[string]providerType{
 		TypeStatic:           {noSecret: true, noCertSecret: true},
-		TypeExternalArtifact: {filters: []string{"limit"}},
+		TypeExternalArtifact: {noSecret: true, noCertSecret: true, filters: []string{"limit"}},
 		TypeExternalService:  {scheme: "http", insecure: true, filters: []string{"limit"}},
 
 		TypeGitHubPullRequest: forge(changes), TypeGitHubBranch: forge(branches), TypeGitHubTag: forge(tags),
