@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forgetest has servers to test against: a [GitHub] that speaks enough of
-// the REST API for listings, an [Orchestrator] that answers with input sets, a
-// [Registry] with tags, and a [Git] with refs.
+// Package forgetest has servers to test against: a [GitHub], [GitLab] and [Gitea] that
+// speak enough of their REST APIs for listings and pull requests, an [Orchestrator] that
+// answers with input sets, a [Registry] with tags, and a [Git] with refs.
 // Their answers have the shapes and headers of the public documentation, and
 // they can be made to fail in the ways that real servers do (see [Fault]).
 //

@@ -5,6 +5,7 @@ package gitea
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
 func TestFields(t *testing.T) {
@@ -110,6 +112,43 @@ func TestRefs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, fetch(t, tags, err).Inputs); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+}
+
+// FR-05: a list that moves while it is read is read again, also those whose end is
+// only known by an empty page.
+func TestRule01_ListMoves(t *testing.T) {
+	for name, change := range map[string]func(*forgetest.Repo){
+		"one goes on page 1": func(r *forgetest.Repo) { r.Close(5); r.DeleteTag("t05") },
+		"one goes and another comes": func(r *forgetest.Repo) {
+			r.Close(3)
+			r.Open(forgetest.PR{})
+			r.DeleteTag("t03")
+			r.SetTag("t99", "aaaa")
+		},
+		"one comes first": func(r *forgetest.Repo) { r.Reopen(2); r.SetTag("t00", "aaaa") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, repo, cfg := app(t)
+			server.LimitPages(10)
+			for n := range 15 {
+				repo.Open(forgetest.PR{})
+				repo.SetTag(fmt.Sprintf("t%02d", n+1), "aaaa")
+			}
+			repo.Close(2)
+			for field, p := range map[string]func() (providertest.Fetcher, error){
+				"id":  func() (providertest.Fetcher, error) { return NewPullRequests(cfg) },
+				"tag": func() (providertest.Fetcher, error) { return NewTags(cfg) },
+			} {
+				server.Break(forgetest.After(1, func() { change(repo) }))
+				fetcher, err := p()
+				moving := texts(fetch(t, fetcher, err), field)
+				server.Heal()
+				if still := texts(fetch(t, fetcher, nil), field); moving != still {
+					t.Errorf("%s: got  %s\nwant %s", field, moving, still)
+				}
+			}
+		})
 	}
 }
 

@@ -98,6 +98,34 @@ func TestBeingMerged(t *testing.T) {
 	}
 }
 
+// FR-05: a list that moves while it is read is read again, in an order that new ones
+// do not disturb.
+func TestRule01_ListMoves(t *testing.T) {
+	for name, change := range map[string]func(*forgetest.Repo){
+		"one closes on page 1":         func(r *forgetest.Repo) { r.Close(5) },
+		"one closes and another opens": func(r *forgetest.Repo) { r.Close(3); r.Open(forgetest.PR{}) },
+		"one is updated":               func(r *forgetest.Repo) { r.Push(11, "dddd") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, repo, cfg := app(t)
+			server.LimitPages(10)
+			for range 15 {
+				repo.Open(forgetest.PR{})
+			}
+			server.Break(forgetest.After(1, func() { change(repo) }))
+			p, err := NewMergeRequests(cfg)
+			moving := texts(fetch(t, p, err), "id")
+			server.Heal()
+			if still := texts(fetch(t, p, nil), "id"); moving != still {
+				t.Errorf("got  %s\nwant %s", moving, still)
+			}
+			if query := server.Requests()[0].URL.Query(); query.Get("order_by") != "created_at" || query.Get("sort") != "asc" {
+				t.Errorf("asked for %v", query)
+			}
+		})
+	}
+}
+
 // The server's filter is checked again, and the order is ours.
 func TestStateAndOrderAreChecked(t *testing.T) {
 	server, repo, cfg := app(t)
