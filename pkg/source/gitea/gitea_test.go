@@ -370,3 +370,30 @@ func TestSubPath(t *testing.T) {
 		t.Errorf("got %q from %s", got, server.Requests()[0].URL)
 	}
 }
+
+// BenchmarkPolls is how many requests polling 500 unchanged pull requests costs.
+func BenchmarkPolls(b *testing.B) {
+	server := forgetest.NewGitea()
+	defer server.Close()
+	for range 500 {
+		server.Repo("acme/app").Open(forgetest.PR{})
+	}
+	p, err := NewPullRequests(provider.Config{Object: &api.ResourceSetInputProvider{
+		Spec: api.InputProviderSpec{URL: server.URL + "/acme/app", Filter: api.Filter{Limit: 1000}},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := p.Fetch(b.Context(), nil); err != nil {
+		b.Fatal(err)
+	}
+	server.Forget()
+	polls := 0
+	for b.Loop() {
+		if result, err := p.Fetch(b.Context(), nil); err != nil || len(result.Inputs) != 500 {
+			b.Fatal(len(result.Inputs), err)
+		}
+		polls++
+	}
+	b.ReportMetric(float64(server.Calls())/float64(polls), "requests/op")
+}

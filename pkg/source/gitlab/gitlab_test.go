@@ -325,3 +325,32 @@ func TestHints(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkPolls is what polling 500 unchanged merge requests costs: requests for one
+// poll, and those of them that the server answered with a body.
+func BenchmarkPolls(b *testing.B) {
+	server := forgetest.NewGitLab()
+	defer server.Close()
+	for range 500 {
+		server.Repo("acme/app").Open(forgetest.PR{})
+	}
+	p, err := NewMergeRequests(provider.Config{Object: &api.ResourceSetInputProvider{
+		Spec: api.InputProviderSpec{URL: server.URL + "/acme/app", Filter: api.Filter{Limit: 1000}},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := p.Fetch(b.Context(), nil); err != nil {
+		b.Fatal(err)
+	}
+	server.Forget()
+	before, polls := server.NotModified(), 0
+	for b.Loop() {
+		if result, err := p.Fetch(b.Context(), nil); err != nil || len(result.Inputs) != 500 {
+			b.Fatal(len(result.Inputs), err)
+		}
+		polls++
+	}
+	b.ReportMetric(float64(server.Calls())/float64(polls), "requests/op")
+	b.ReportMetric(float64(server.Calls()-server.NotModified()+before)/float64(polls), "bodies/op")
+}
