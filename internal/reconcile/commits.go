@@ -31,7 +31,7 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 		pl.commits = 1
 		c := gitwriter.Commit{Write: map[string][]byte{}}
 		folder := path.Join(r.cfg.Target.Path, pl.dir)
-		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger, SkipCI: r.cfg.Target.Commit.SkipCI}
+		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger, SkipCI: r.cfg.Target.Commit.SkipCI, Approved: pl.approval}
 		if pl.restores != "" {
 			m.Trigger, m.Undoes = TriggerDrift, pl.restores
 		}

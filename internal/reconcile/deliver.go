@@ -86,7 +86,12 @@ func (d *delivery) state(name string) *branchState {
 // writeByRequest is the last stage of a pass in mode pull-request. The target branch
 // itself is never written to.
 func (r *Reconciler) writeByRequest(ctx context.Context, p *pass, head *gitwriter.Snapshot) {
-	if _, err := r.planNewest(ctx, head, p); err != nil {
+	err := r.withHistory(ctx, head, func(deeper *gitwriter.Snapshot) error {
+		head = deeper
+		_, err := r.planNewest(ctx, head, p)
+		return err
+	})
+	if err != nil {
 		p.fail("target", err)
 		return
 	}

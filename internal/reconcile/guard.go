@@ -10,13 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"resourceset.example/renderer/pkg/expand"
+	"resourceset.example/renderer/pkg/gitwriter"
 )
 
 // guard holds removals back that look like an accident (DESIGN, rule 5): many at
 // once, or all of several. Additions and updates go on. A plan is released when
 // enough fetches over enough time agree on it, or when somebody approves exactly it.
-func (r *Reconciler) guard(p *pass) {
+func (r *Reconciler) guard(p *pass, base *gitwriter.Snapshot) error {
 	limits := r.cfg.Prune
 	total, whole := 0, 0
 	for _, pl := range p.plans {
@@ -48,7 +51,12 @@ func (r *Reconciler) guard(p *pass) {
 			continue
 		}
 		record := r.count(p, pl, sets, reason)
-		if by := r.released(record); by != "" {
+		pl.approval = ""
+		by, err := r.releasedBy(pl, record, base)
+		if err != nil {
+			return err
+		}
+		if by != "" {
 			pl.released, pl.releasedBy = record.Digest, by
 			continue
 		}
@@ -56,6 +64,7 @@ func (r *Reconciler) guard(p *pass) {
 		r.hold(pl, sets, record)
 	}
 	p.held, p.settled = held, settled
+	return nil
 }
 
 // setsReason says why the removal of n of all sets of a ResourceSet is held; empty
@@ -104,19 +113,74 @@ func (r *Reconciler) count(p *pass, pl *plan, sets []string, reason string) Held
 	return record
 }
 
-// released says by whom or what a plan is released; empty while it is held.
-func (r *Reconciler) released(record HeldPlan) string {
-	if by := r.heldFile.approvedBy(record.Digest); by != "" {
-		return by // it is gone once it has been used, so this is another one
+// releasedBy says by whom or what a plan is released; empty while it is held. An
+// approval is named by the commit that uses it, and counts once: what Git's history has
+// is spent, whatever the state folder remembers.
+func (r *Reconciler) releasedBy(pl *plan, record HeldPlan, base *gitwriter.Snapshot) (string, error) {
+	if by, id := r.heldFile.approvedBy(record.Digest); by != "" {
+		spent, err := r.spent(base, id, "")
+		if err != nil {
+			return "", err
+		}
+		if !spent {
+			pl.approval = id
+			return by, nil
+		}
 	}
 	if !slices.Contains(r.held.Used, record.Digest) && r.approvedInSource(record.Digest) {
-		return "a commit in the definitions repository"
+		spent, err := r.spent(base, record.Digest, path.Join(r.cfg.Source.Path, ApprovalFile(record.Digest)))
+		if err != nil {
+			return "", err
+		}
+		if !spent {
+			pl.approval = record.Digest
+			return "a commit in the definitions repository", nil
+		}
 	}
 	confirm := r.cfg.Prune.Confirm
 	if confirm.Fetches > 0 && record.Fetches >= confirm.Fetches && r.now().Sub(record.Since) >= confirm.After {
-		return fmt.Sprintf("%d agreeing fetches over %s", record.Fetches, r.now().Sub(record.Since).Round(time.Second))
+		return fmt.Sprintf("%d agreeing fetches over %s", record.Fetches, r.now().Sub(record.Since).Round(time.Second)), nil
 	}
-	return ""
+	return "", nil
+}
+
+// trailerApproved names the approval that a removal rests on.
+const trailerApproved = "Approved"
+
+// spent reports whether a commit of the target branch has used an approval already. It
+// is asked only where a removal is held and an approval of it is there, and costs at
+// most maxLookback commits, without their trees: what lies deeper is not found. Where
+// definitions and manifests share the branch, the search ends where the file of the
+// approval was not there yet.
+func (r *Reconciler) spent(base *gitwriter.Snapshot, approval, file string) (bool, error) {
+	if base.Commit() == nil {
+		return false, nil
+	}
+	past := r.pastOf(base)
+	seen := map[plumbing.Hash]bool{base.Hash(): true}
+	for queue := []*gitwriter.Snapshot{base}; len(queue) > 0 && len(seen) <= maxLookback(); queue = queue[1:] {
+		at := queue[0]
+		if slices.Contains(trailersOf(at.Commit().Message)[trailerApproved], approval) {
+			return true, nil
+		}
+		if file != "" && r.cfg.SameTree() && gone(at, file) {
+			continue
+		}
+		for _, hash := range at.Commit().ParentHashes {
+			if seen[hash] {
+				continue
+			}
+			seen[hash] = true
+			parent, err := past.at(hash)
+			if err != nil {
+				return false, err
+			}
+			if parent != nil {
+				queue = append(queue, parent)
+			}
+		}
+	}
+	return false, nil
 }
 
 func (r *Reconciler) approvedInSource(digest string) bool {

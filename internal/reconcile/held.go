@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -104,19 +105,20 @@ func (f HeldFile) Approve(digest, by string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, digest), []byte(by+"\n"), 0o600)
+	// The time makes this approval another one than an earlier one of the same plan.
+	text := fmt.Sprintf("%s\n%s\n", strings.Join(strings.Fields(by), " "), time.Now().UTC().Format(time.RFC3339Nano))
+	return os.WriteFile(filepath.Join(dir, digest), []byte(text), 0o600)
 }
 
-// approvedBy is who released the plan, or empty.
-func (f HeldFile) approvedBy(digest string) string {
+// approvedBy is who released the plan, or empty, and what names this very approval.
+func (f HeldFile) approvedBy(digest string) (by, id string) {
 	data, err := os.ReadFile(filepath.Join(f.directory, approvedName, digest))
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	if by := strings.TrimSpace(string(data)); by != "" {
-		return by
-	}
-	return "an operator"
+	by, _, _ = strings.Cut(strings.TrimSpace(string(data)), "\n")
+	sum := sha256.Sum256(data)
+	return cmp.Or(by, "an operator"), digest + "/" + hex.EncodeToString(sum[:6])
 }
 
 // use takes an approval back: it has been used.

@@ -61,6 +61,7 @@ type message struct {
 	InputsDigest string // of inputs.lock: sha256:…
 	Trigger      string
 	Undoes       string // commit of somebody else that this one undoes
+	Approved     string // the approval that a removal rests on
 	SkipCI       string // a mark for the forge's CI: config.SkipCISubject or config.SkipCITrailer
 }
 
@@ -194,6 +195,7 @@ func (m message) trailers(b *strings.Builder) {
 			write(key, fmt.Sprintf("+%d more", n-maxTrailers))
 		}
 	}
+	write(trailerApproved, m.Approved)
 	write("Undoes", m.Undoes)
 	write("Trigger", m.Trigger)
 	if m.SkipCI == config.SkipCITrailer {

@@ -50,6 +50,7 @@ type plan struct {
 	current    bool           // every provider has answered, and none has failed since
 	released   string         // digest of a removal that was held back and is released
 	releasedBy string
+	approval   string // that it was released by, as the commit names it
 	takenBack  bool   // something in it is held as a person left it
 	restores   string // commit of the hand edit that the plan undoes
 	indexed    bool   // files are in the claim index
@@ -121,7 +122,9 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 		}
 		p.plans = append(p.plans, pl)
 	}
-	r.guard(p)
+	if err := r.guard(p, base); err != nil {
+		return nil, err
+	}
 	r.settle(p.plans)
 	r.forget(wanted)
 	for _, pl := range p.plans {

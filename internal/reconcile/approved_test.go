@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// onlyHeld are the one plan that is held.
+func (w *world) onlyHeld() HeldPlan {
+	w.t.Helper()
+	plans, err := OpenHeld(w.cfg.State.Directory).Plans()
+	if err != nil || len(plans) != 1 {
+		w.t.Fatalf("held plans: %v, %v", plans, err)
+	}
+	return plans[0]
+}
+
+// An approval in the definitions is used once for ever: the commit that uses it says so,
+// and losing the state folder changes nothing.
+func TestRule05_ApprovalInDefinitionsOutlivesTheStateFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Prune.Confirm.Fetches = 0 // only a person
+	w.ok()
+	w.tenants()
+	w.problem(w.unchanged(w.once), "held back")
+	digest := w.onlyHeld().Digest
+	w.define(map[string]string{ApprovalFile(digest): "approved by olga\n"})
+	w.ok()
+	w.has()
+	if message := w.repo.Git("log", "-1", "--format=%B"); !strings.Contains(message, "\nApproved: "+digest+"\n") {
+		t.Errorf("message:\n%s", message)
+	}
+	w.forget()
+	w.tenants("red", "blue")
+	w.ok()
+	w.tenants()
+	w.problem(w.unchanged(w.once), "held back")
+	w.has("red", "blue")
+}
+
+// Killed between the push and the note in the state folder, the approval is used all the
+// same; another one of the same plan is not.
+func TestRule05_ApprovalIsUsedByThePush(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Prune.Confirm.Fetches = 0
+	w.ok()
+	w.tenants()
+	w.unchanged(w.once)
+	held := OpenHeld(w.cfg.State.Directory)
+	digest := w.onlyHeld().Digest
+	if err := held.Approve(digest, "olga"); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(w.cfg.State.Directory, "held", approvedName, digest)
+	note, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ok()
+	w.has()
+	w.restart()
+	if err := os.WriteFile(file, note, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(w.cfg.State.Directory, "held", heldName)); err != nil {
+		t.Fatal(err)
+	}
+	w.tenants("red", "blue")
+	w.ok()
+	w.tenants()
+	w.problem(w.unchanged(w.once), "held back")
+	if err := held.Approve(digest, "olga"); err != nil {
+		t.Fatal(err)
+	}
+	w.ok()
+	w.has()
+}
