@@ -31,7 +31,7 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 		pl.commits = 1
 		c := gitwriter.Commit{Write: map[string][]byte{}}
 		folder := path.Join(r.cfg.Target.Path, pl.dir)
-		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger, SkipCI: r.cfg.Target.Commit.SkipCI, Approved: pl.approval}
+		m := message{ResourceSet: pl.name, Revision: r.defs.revision, Trigger: p.trigger, SkipCI: r.cfg.Target.Commit.SkipCI, Approved: pl.approval, Version: r.version}
 		if pl.restores != "" {
 			m.Trigger, m.Undoes = TriggerDrift, pl.restores
 		}
@@ -100,7 +100,7 @@ func merged(commits []gitwriter.Commit, messages []message, scrub func(string) s
 			m.Revision = ""
 		}
 		if i < len(messages)-1 {
-			m.Trigger, m.SkipCI = "", config.SkipCINone
+			m.Trigger, m.Version, m.SkipCI = "", "", config.SkipCINone
 		}
 		m.trailers(&trailers)
 	}

@@ -61,6 +61,7 @@ type message struct {
 	InputsDigest string // of inputs.lock: sha256:…
 	Trigger      string
 	Undoes       string // commit of somebody else that this one undoes
+	Version      string // of the program
 	Approved     string // the approval that a removal rests on
 	SkipCI       string // a mark for the forge's CI: config.SkipCISubject or config.SkipCITrailer
 }
@@ -197,6 +198,7 @@ func (m message) trailers(b *strings.Builder) {
 	}
 	write(trailerApproved, m.Approved)
 	write("Undoes", m.Undoes)
+	write(trailerVersion, m.Version)
 	write("Trigger", m.Trigger)
 	if m.SkipCI == config.SkipCITrailer {
 		write("skip-checks", "true")

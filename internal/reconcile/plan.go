@@ -105,7 +105,9 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 			return nil, err
 		}
 		if !pl.takenBack {
-			r.agree(pl, rs) // what a person took back is not another renderer's
+			if err := r.agree(pl, rs, base); err != nil { // what a person took back is not another renderer's
+				return nil, err
+			}
 		}
 		if !pl.changed() {
 			pl.slim() // at once: all renderings together would fill the memory
@@ -162,33 +164,6 @@ func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir str
 	r.log.Info("listing again: another writer has changed the folder since", "resourceset", pl.name, "providers", len(old))
 	r.fetch(ctx, old, 0)
 	return r.planSet(ctx, rs, dir)
-}
-
-// agree ends a quarrel before it begins. Another renderer, of another version maybe,
-// has replaced what we wrote by other bytes from the very same inputs and definition:
-// theirs stay, so that one folder changes hands at most once (DESIGN, rule 10).
-func (r *Reconciler) agree(pl *plan, rs *api.ResourceSet) {
-	mine, ok := r.written[pl.dir]
-	if !ok || pl.out == nil || !pl.out.Changed() || pl.previous == nil || pl.previous.lock == nil {
-		return
-	}
-	same := mine.rs == rs && mine.lock != pl.previous.hash &&
-		mine.inputs == pl.previous.lock.InputsDigest() && mine.inputs == pl.out.Lock.InputsDigest()
-	if !same {
-		return
-	}
-	pl.leave()
-	pl.warnings = append(pl.warnings, &Problem{Pos: rs.Pos, Object: rs.String(), Err: errOtherBytes})
-	r.reconsider(pl)
-}
-
-var errOtherBytes = errors.New("another renderer makes other files of the same inputs and definition; its files stay")
-
-// A written is what we last pushed to one folder, and from what.
-type written struct {
-	rs     *api.ResourceSet
-	inputs string        // digest of the input sets
-	lock   plumbing.Hash // of inputs.lock
 }
 
 // planSet plans one ResourceSet that is defined.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ type Options struct {
 	Redactor *secrets.Redactor // learns every credential that is used
 	Log      *slog.Logger      // discards if nil
 	Now      func() time.Time  // time.Now if nil
-	Version  string            // for the User-Agent header
+	Version  string            // for the User-Agent header, and the trailer of commits
 	Mirrors  string            // folder of the mirrors; the configuration's state folder if empty
 	// AfterPass, if set, is called by Run at the end of every pass, by its goroutine.
 	AfterPass func(context.Context, *Report)
@@ -57,6 +58,7 @@ type Reconciler struct {
 	log          *slog.Logger
 	now          func() time.Time
 	userAgent    string
+	version      string // empty for a build without a release
 	mirrors      string
 	limits       *provider.Limits
 	shared       *provider.Shared
@@ -120,6 +122,14 @@ type Reconciler struct {
 	status Status // written by the loop alone
 }
 
+// releaseOf is a version, if it is one of a release.
+func releaseOf(version string) string {
+	if strings.HasSuffix(version, "-dev") {
+		return ""
+	}
+	return version
+}
+
 // definitions are the objects read at one commit.
 type definitions struct {
 	*api.Definitions
@@ -135,7 +145,7 @@ func (d *definitions) complete() bool { return len(d.Faults) == 0 }
 func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	r := &Reconciler{
 		cfg: opts.Config, secrets: opts.Secrets, redactor: opts.Redactor,
-		log: opts.Log, now: opts.Now, userAgent: "renderer/" + opts.Version,
+		log: opts.Log, now: opts.Now, userAgent: "renderer/" + opts.Version, version: releaseOf(opts.Version),
 		limits: &provider.Limits{}, shared: &provider.Shared{}, constructors: constructors(),
 		reader:    &source.Reader{},
 		providers: map[string]*providerState{}, answers: make(chan answer),

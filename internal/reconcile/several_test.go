@@ -128,8 +128,10 @@ func withNote(set string) string {
 func TestRule10_DifferentVersionsDoNotFight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.version = "1.9.0"
 	w.ok()
 	b := w.peer()
+	b.version = "1.10.0"
 	// B stands for another version: its output has a mark in it that A's lacks.
 	b.cfg.Target.Commit.Author.Name = "other version"
 	b.encode = func(object expand.Object) ([]byte, error) {
@@ -145,13 +147,48 @@ func TestRule10_DifferentVersionsDoNotFight(t *testing.T) {
 	if after := w.repo.Git("rev-list", "--count", "main"); after != before {
 		t.Errorf("they fought:\n%s", w.repo.Git("log", "--format=%an %s"))
 	}
-	if !strings.Contains(w.log.String(), "another renderer makes other files") {
+	if !strings.Contains(w.log.String(), "a newer version of renderer makes other files") {
 		t.Error("nobody is told")
 	}
 	// New inputs end it.
 	w.tenants("red=3.0", "blue")
 	w.once()
 	w.contains(redFile, "3.0")
+}
+
+// Older output pushed back with our trailers, from the same inputs, is no other version's:
+// it is held and reported, until something else is wanted or somebody releases it.
+func TestRule07_ForgedRollbackIsHeld(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"", "\nRenderer-Version: 1.0.0", "\nRenderer-Version: x"} {
+		w := newWorld(t)
+		w.version = "1.0.0"
+		w.ok()
+		old := w.repo.Head("main")
+		w.define(map[string]string{"app.yaml": withNote(appSet)})
+		w.ok()
+		message := strings.Replace(w.repo.Git("log", "-1", "--format=%B", old), "\nRenderer-Version: 1.0.0", version, 1)
+		files := map[string]string{}
+		for _, file := range w.repo.Files(old) {
+			if strings.HasPrefix(file, "clusters/generated/apps/") {
+				files[file] = w.repo.Git("show", old+":"+file) + "\n"
+			}
+		}
+		forged := w.repo.Commit("main", message, files)
+		for range 2 {
+			report := w.unchanged(w.once)
+			w.problem(report, "tenants-red", forged[:12], "renderer release")
+			if report.Result() != ResultHeld {
+				t.Errorf("the result is %s", report.Result())
+			}
+		}
+		if _, err := w.r.Release(t.Context(), "apps/app", nil, "olga"); err != nil {
+			t.Fatal(err)
+		}
+		w.ok()
+		w.contains(redFile, "note: new")
+		w.unchanged(w.ok)
+	}
 }
 
 // FR-40: a push webhook for a commit of our own starts nothing.

@@ -32,6 +32,7 @@ type world struct {
 	clock        *clock
 	log          *strings.Builder
 	redactor     *secrets.Redactor
+	version      string                              // of the program; empty for a build without a release
 	encode       func(expand.Object) ([]byte, error) // in place of the real one, if set
 	r            *Reconciler                         // the one that is running; nil after a restart
 }
@@ -175,7 +176,7 @@ func (w *world) once() *Report { return w.pass(request{trigger: TriggerOnce}) }
 func (w *world) open(afterPass func(context.Context, *Report)) *Reconciler {
 	w.t.Helper()
 	r, err := New(context.Background(), Options{
-		Config: w.cfg, Secrets: secrets.NewStore(w.secrets), Redactor: w.redactor, Now: w.clock.Now, AfterPass: afterPass,
+		Config: w.cfg, Secrets: secrets.NewStore(w.secrets), Redactor: w.redactor, Now: w.clock.Now, AfterPass: afterPass, Version: w.version,
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
