@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -127,6 +128,9 @@ func otherDefinitions(ctx context.Context, cfg *config.Config, name, scratch str
 	if err != nil {
 		return nil, err
 	}
+	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
+		return nil, &noSuchDefinitionsError{name: name} // a path, and no name of a branch
+	}
 	mirror, err := gitwriter.Open(gitwriter.Config{
 		URL: cfg.Source.URL, Branch: name, Directory: scratch,
 		Credentials: reconcile.NewGitCredentials(cfg.Source.URL, cfg.Source.Auth, store, redactor, "").Get,
@@ -163,7 +167,8 @@ func diffOutcome(p *reconcile.Preview) error {
 	differences := len(p.Files) > 0
 	for _, problem := range p.Report.Problems {
 		var held *reconcile.HeldError
-		if !errors.As(problem, &held) {
+		var taken *reconcile.TakenBackError
+		if !errors.As(problem, &held) && !errors.As(problem, &taken) {
 			return &exitError{code: exitUsage}
 		}
 		differences = true

@@ -196,7 +196,7 @@ func detail(e *audit.Event) string {
 			parts = append(parts, f.Change+" "+f.Path)
 		}
 		if more := len(e.Files) - 3; more > 0 {
-			parts = append(parts, fmt.Sprintf("and %d more files", more))
+			parts = append(parts, "and "+counted(more, "more file"))
 		}
 		return strings.Join(parts, ", ")
 	case audit.Updated:
@@ -204,7 +204,7 @@ func detail(e *audit.Event) string {
 			parts = append(parts, f.Name+" "+value(f.Old)+" → "+value(f.New))
 		}
 		if len(e.Fields) == 0 && e.Input != "" {
-			parts = append(parts, fmt.Sprintf("%d files rendered anew from a changed definition", len(e.Files)))
+			parts = append(parts, counted(len(e.Files), "file")+" rendered anew from a changed definition")
 		}
 	case audit.Added:
 		for _, f := range e.Fields {
@@ -219,6 +219,14 @@ func detail(e *audit.Event) string {
 		parts = append(parts, "from "+revision)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// counted is "1 file" or "2 files".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // value is a recorded value in few letters; a commit ID in ten.

@@ -46,7 +46,7 @@ var errKept = errors.New("kept from an earlier rendering")
 // renderAgain renders a ResourceSet from its definition and the recorded input
 // sets, onto what its folder held before. The error is a *doubt when that cannot
 // be done.
-func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name string, old, lock *expand.Lock) (*expand.Output, error) {
+func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name string, old, lock *expand.Lock, sharedHeld bool) (*expand.Output, error) {
 	if defs.err != nil {
 		return nil, &doubt{status: NotReproducible, err: defs.err}
 	}
@@ -81,9 +81,8 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 		Read: program.Fields().Project, Sensitive: sensitive(used), AllowPlainSecrets: true,
 	}
 	out, err := expand.Layout(params)
-	if err == nil && !sameShared(out.Lock, lock) {
-		// The shared objects may have been held as they were, which is not recorded: then
-		// all of them that the record lists are the parent's.
+	if err == nil && sharedHeld && !sameShared(out.Lock, lock) {
+		// The shared objects were held as they were: all that the record lists are the parent's.
 		params.Keep = map[string]string{sharedFolder: "held"}
 		if held, e := expand.Layout(params); e == nil && sameShared(held.Lock, lock) {
 			out = held

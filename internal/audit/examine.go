@@ -171,7 +171,7 @@ func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *s
 	if err := e.keptSets(ctx, set.resourceSet, old, after.lock); err != nil {
 		return err
 	}
-	out, err := e.renderAgain(ctx, defs, set.resourceSet, old, after.lock)
+	out, err := e.renderAgain(ctx, defs, set.resourceSet, old, after.lock, set.sharedHeld)
 	var doubt *doubt
 	if errors.As(err, &doubt) {
 		e.proof.Findings = append(e.proof.Findings, Finding{Status: doubt.status, File: doubt.file(folder), Reason: doubt.Error()})

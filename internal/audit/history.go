@@ -145,6 +145,11 @@ func (h *historian) rendered(t *touch, said *claim, d folderChange) error {
 	case after == nil:
 		changes = append(changes, withKind(event, Removed))
 	}
+	if said.holdsShared(d.dir) {
+		held := withKind(event, Held)
+		held.Input = sharedFolder
+		changes = append(changes, held)
+	}
 	for _, e := range changes {
 		h.add(e)
 	}

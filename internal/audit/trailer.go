@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -21,6 +22,7 @@ type setClaim struct {
 	resourceSet             string // namespace/name
 	digest                  string // of the inputs, "sha256:…"; empty when the ResourceSet went
 	added, updated, removed inputList
+	sharedHeld              bool // the objects of no single set are as somebody left them
 }
 
 // An inputList is the values of one key. A long one is cut.
@@ -36,6 +38,12 @@ func (c *claim) source() plumbing.Hash {
 		return plumbing.ZeroHash
 	}
 	return plumbing.NewHash(hash)
+}
+
+// holdsShared reports whether a commit says that it leaves the objects of no single set
+// of a ResourceSet as somebody left them.
+func (c *claim) holdsShared(resourceSet string) bool {
+	return c != nil && slices.ContainsFunc(c.sets, func(s setClaim) bool { return s.resourceSet == resourceSet && s.sharedHeld })
 }
 
 // claimOf reads the trailers of a message; nil when it is not one of ours.
@@ -64,6 +72,8 @@ func claimOf(message string) *claim {
 		switch key {
 		case "Inputs-Digest":
 			set.digest = value
+		case "Held":
+			set.sharedHeld = set.sharedHeld || value == sharedFolder
 		case "Input-Added":
 			set.added.add(value)
 		case "Input-Updated":

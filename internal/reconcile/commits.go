@@ -63,6 +63,9 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 			}
 			m.InputsDigest = pl.out.Lock.InputsDigest()
 			r.describe(pl, &m)
+			if _, held := pl.params.Keep[sharedFolder]; held {
+				m.Held = []string{sharedFolder}
+			}
 		}
 		if pl.lists.write != nil {
 			c.Write[path.Join(folder, kustomizationFile)] = pl.lists.write

@@ -21,6 +21,10 @@ const (
 	maxTrailers = 100 // of one key; after that a count
 )
 
+// trailerHeld names what a commit leaves as somebody left it although inputs.lock
+// cannot mark it as kept: the objects of no single set.
+const trailerHeld = "Held"
+
 // A changeKind is what happened to an input set in a commit.
 type changeKind int
 
@@ -60,10 +64,11 @@ type message struct {
 	Revision     string // of the definitions: main@sha1:…
 	InputsDigest string // of inputs.lock: sha256:…
 	Trigger      string
-	Undoes       string // commit of somebody else that this one undoes
-	Version      string // of the program
-	Approved     string // the approval that a removal rests on
-	SkipCI       string // a mark for the forge's CI: config.SkipCISubject or config.SkipCITrailer
+	Held         []string // that the record cannot mark as kept
+	Undoes       string   // commit of somebody else that this one undoes
+	Version      string   // of the program
+	Approved     string   // the approval that a removal rests on
+	SkipCI       string   // a mark for the forge's CI: config.SkipCISubject or config.SkipCITrailer
 }
 
 // String is the whole message: subject, list of inputs, trailers.
@@ -195,6 +200,9 @@ func (m message) trailers(b *strings.Builder) {
 		if n > maxTrailers {
 			write(key, fmt.Sprintf("+%d more", n-maxTrailers))
 		}
+	}
+	for _, set := range m.Held {
+		write(trailerHeld, set)
 	}
 	write(trailerApproved, m.Approved)
 	write("Undoes", m.Undoes)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"resourceset.example/renderer/pkg/gitwriter"
@@ -24,6 +25,9 @@ func (r *Reconciler) Release(ctx context.Context, resourceSet string, sets []str
 		sets = []string{releasedAll}
 	}
 	message := releaseMessage(resourceSet, sets, by)
+	if err := r.mayRelease(ctx, resourceSet, sets); err != nil {
+		return "", err
+	}
 	author := r.cfg.Target.Commit.Author
 	result, err := r.target.Update(ctx, func(ctx context.Context, base *gitwriter.Snapshot) ([]gitwriter.Commit, error) {
 		if base.Hash().IsZero() {
@@ -44,6 +48,74 @@ func (r *Reconciler) Release(ctx context.Context, resourceSet string, sets []str
 }
 
 var errReleaseByRequest = errors.New("target.mode is pull-request: nothing is held there; reopen the request that was closed, or change what is wanted")
+
+// mayRelease is an error when a set is neither there nor held: a release of a name
+// with a typo would say that something ends, and nothing would.
+func (r *Reconciler) mayRelease(ctx context.Context, resourceSet string, sets []string) error {
+	head, err := r.target.Fetch(ctx)
+	if err != nil {
+		return fmt.Errorf("target repository: %w", err)
+	}
+	if err := r.scan(head); err != nil {
+		return err
+	}
+	known := map[string]bool{releasedAll: true, sharedFolder: true, kustomizationFile: true}
+	for _, c := range r.committed {
+		if c.lock == nil || c.lock.ResourceSet != resourceSet {
+			continue
+		}
+		for i := range c.lock.Sets {
+			known[c.lock.Sets[i].Name] = true
+		}
+	}
+	var unknown []string
+	for _, set := range sets {
+		if !known[set] {
+			unknown = append(unknown, set)
+		}
+	}
+	if len(unknown) == 0 || head.Hash().IsZero() {
+		return nil
+	}
+	if err := r.knows(ctx, head, resourceSet); err != nil {
+		return err
+	}
+	// It may be an addition that was taken back, which only a pass can tell.
+	preview, err := r.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	var held []string
+	for _, problem := range preview.Report.Problems {
+		var taken *TakenBackError
+		if errors.As(problem.Err, &taken) && taken.ResourceSet == resourceSet && !slices.Contains(held, taken.Set) {
+			held = append(held, taken.Set)
+		}
+	}
+	unknown = slices.DeleteFunc(unknown, func(set string) bool { return slices.Contains(held, set) })
+	if len(unknown) > 0 {
+		return &notHeldError{ResourceSet: resourceSet, Sets: unknown, Held: held}
+	}
+	return nil
+}
+
+// A notHeldError is a release of input sets that there are not.
+type notHeldError struct {
+	ResourceSet string
+	Sets, Held  []string
+}
+
+func (e *notHeldError) Error() string {
+	return fmt.Sprintf("ResourceSet %s: nothing is held as %s", e.ResourceSet, strings.Join(e.Sets, ", "))
+}
+
+// Suggestion is what to do about it.
+func (e *notHeldError) Suggestion() string {
+	if len(e.Held) == 0 {
+		return "nothing of it is held as somebody left it"
+	}
+	return "held are " + strings.Join(e.Held, ", ")
+}
 
 // knows is an error unless a ResourceSet is committed or defined.
 func (r *Reconciler) knows(ctx context.Context, base *gitwriter.Snapshot, resourceSet string) error {
