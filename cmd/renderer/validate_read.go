@@ -41,7 +41,7 @@ func readPaths(ctx context.Context, paths []string, exclude string, stdin io.Rea
 
 func readPath(ctx context.Context, p, exclude string, stdin io.Reader) (*api.Definitions, error) {
 	if p == "-" {
-		data, err := io.ReadAll(stdin)
+		data, err := readLimited(stdin)
 		if err != nil {
 			return nil, &exitError{code: exitFault, err: fmt.Errorf("standard input: %w", err)}
 		}
@@ -54,11 +54,25 @@ func readPath(ctx context.Context, p, exclude string, stdin io.Reader) (*api.Def
 	case info.IsDir():
 		return readFolder(ctx, p, exclude)
 	}
-	data, err := os.ReadFile(p)
+	file, err := os.Open(p)
 	if err != nil {
 		return nil, &exitError{code: exitFault, err: err}
 	}
+	defer func() { _ = file.Close() }() // opened for reading
+	data, err := readLimited(file)
+	if err != nil {
+		return nil, &exitError{code: exitFault, err: fmt.Errorf("%s: %w", p, err)}
+	}
 	return parseFile(p, data), nil
+}
+
+// readLimited reads as much as the service would of a file in a repository.
+func readLimited(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, source.MaxFileSize+1))
+	if err == nil && len(data) > source.MaxFileSize {
+		err = fmt.Errorf("more than %d MiB, the most that a file of definitions may have", source.MaxFileSize>>20)
+	}
+	return data, err
 }
 
 // parseFile reads one file. That nothing of ours is in it was hardly meant.

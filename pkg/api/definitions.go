@@ -46,6 +46,9 @@ func unique[T interface{ String() string }](d *Definitions, objects []T, meta fu
 	for _, o := range objects {
 		m := meta(o)
 		if at, twice := first[id{m.Namespace, m.Name}]; twice {
+			if at == m.Pos {
+				continue // one file that was read twice, by its name and in its folder
+			}
 			d.Faults = append(d.Faults, &Fault{
 				Pos: m.Pos, Object: o.String(), Msg: "declared twice, first at " + at.String(),
 				Hint: "remove one of them, or give it another name",

@@ -5,6 +5,7 @@ package gitwriter
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 )
@@ -112,4 +113,27 @@ func (e *PathError) Suggestion() string {
 		return ""
 	}
 	return "remove it from the branch, or choose another target path"
+}
+
+// A FolderError is a folder for the mirror that cannot be used.
+type FolderError struct {
+	Folder string
+	Err    error
+}
+
+func (e *FolderError) Error() string {
+	cause := e.Err
+	var path *fs.PathError
+	if errors.As(cause, &path) {
+		cause = path.Err
+	}
+	return fmt.Sprintf("state folder %s: %v", e.Folder, cause)
+}
+
+// Unwrap is the cause.
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// Suggestion says what to do about it.
+func (e *FolderError) Suggestion() string {
+	return "it is made where it is missing: see that no file is in its way and that this user may write there, or name another one"
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -79,6 +78,9 @@ type marker struct {
 	Generation int    `json:"generation"`
 }
 
+// String names the branch of a repository.
+func (m marker) String() string { return m.URL + " " + m.Branch }
+
 // A Mirror is a bare shallow copy of one branch. See the package's comment.
 type Mirror struct {
 	cfg    Config
@@ -112,7 +114,7 @@ func Open(cfg Config) (*Mirror, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(m.cfg.Directory, 0o700); err != nil {
-		return nil, err
+		return nil, &FolderError{Folder: m.cfg.Directory, Err: err}
 	}
 	if err := m.checkOurs(); err != nil {
 		return nil, err
@@ -214,8 +216,8 @@ func (m *Mirror) load() error {
 	m.marker = want
 	if have != want {
 		if err == nil {
-			m.cfg.Logger.Warn("mirror folder is damaged or of another repository, starting a new one",
-				"directory", m.cfg.Directory, "was", have.URL, "is", want.URL)
+			m.cfg.Logger.Warn("mirror folder is damaged or of another branch, starting a new one",
+				"directory", m.cfg.Directory, "was", have.String(), "is", want.String())
 		}
 		latest, err := m.latestGeneration()
 		if err != nil {
@@ -233,11 +235,17 @@ func (m *Mirror) load() error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil // nothing fetched yet
 	}
-	if err := m.adopt(openStore(dir)); err != nil {
+	packs, _ := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	if err := m.adopt(openStore(dir)); errors.Is(err, errNoHead) && len(packs) == 0 {
+		m.cfg.Logger.Debug("mirror is one whose first fetch did not end, starting a new one", "directory", dir)
+	} else if err != nil {
 		m.cfg.Logger.Warn("mirror is damaged, starting a new one", "directory", dir, "error", err)
 	}
 	return nil
 }
+
+// errNoHead is a store in which no fetch has ended.
+var errNoHead = errors.New("no head")
 
 // adopt makes a store the one in use, if its head can be read.
 func (m *Mirror) adopt(s *store) error {
@@ -247,7 +255,7 @@ func (m *Mirror) adopt(s *store) error {
 		head, err = s.head()
 	}
 	if err == nil && head.IsZero() {
-		err = fs.ErrNotExist
+		err = errNoHead
 	}
 	var snapshot *Snapshot
 	if err == nil {

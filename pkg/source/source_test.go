@@ -405,3 +405,14 @@ func TestSourceIgnore(t *testing.T) {
 		"ResourceSet apps/kept fleet/sub/keep.tmpl.yaml:1",
 	)
 }
+
+// One file that is read twice, by its name and in its folder, declares nothing twice.
+func TestReadTwice(t *testing.T) {
+	text := []byte(set("apps", "a"))
+	defs := api.Parse("a.yaml", text)
+	defs.Merge(api.Parse("a.yaml", text))
+	defs.CheckDuplicates()
+	if len(defs.Faults) > 0 || len(defs.ResourceSets) != 1 {
+		t.Errorf("%d ResourceSets, faults %v", len(defs.ResourceSets), defs.Faults)
+	}
+}

@@ -12,10 +12,13 @@ import (
 	"strings"
 )
 
+// MaxFileSize is how large one file of definitions may be, in bytes.
+const MaxFileSize = 5 << 20
+
 // Bounds of one read. A repository beyond them is not a set of definitions, and
 // reading on would cost memory for nothing.
 const (
-	maxFileSize  = 5 << 20
+	maxFileSize  = MaxFileSize
 	maxTotalSize = 256 << 20
 	maxLinks     = 40 // as Linux has it
 	maxLinkSize  = 4096
