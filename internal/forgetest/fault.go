@@ -5,6 +5,7 @@ package forgetest
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -75,7 +76,10 @@ func Redirect(location string) Fault {
 
 // Hang accepts the request and answers nothing until the caller goes away.
 func Hang() Fault {
-	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }
+	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		_, _ = io.Copy(io.Discard, r.Body) // a server sees that a client went away only when it has read all
+		<-r.Context().Done()
+	}
 }
 
 // Wait answers when the channel is closed, or when the client goes away.

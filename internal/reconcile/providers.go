@@ -10,6 +10,7 @@ import (
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/azuredevops"
 	"resourceset.example/renderer/pkg/source/bitbucket"
+	"resourceset.example/renderer/pkg/source/codecommit"
 	"resourceset.example/renderer/pkg/source/externalartifact"
 	"resourceset.example/renderer/pkg/source/externalservice"
 	"resourceset.example/renderer/pkg/source/gitea"
@@ -55,6 +56,10 @@ func constructors() map[string]constructor {
 		api.TypeAzureDevOpsPullRequest: construct(azuredevops.NewPullRequests),
 		api.TypeAzureDevOpsBranch:      construct(azuredevops.NewBranches),
 		api.TypeAzureDevOpsTag:         construct(azuredevops.NewTags),
+
+		api.TypeAWSCodeCommitPullRequest: construct(codecommit.NewPullRequests),
+		api.TypeAWSCodeCommitBranch:      construct(codecommit.NewBranches),
+		api.TypeAWSCodeCommitTag:         construct(codecommit.NewTags),
 
 		api.TypeBitbucketPullRequest: construct(bitbucket.NewPullRequests),
 		api.TypeBitbucketBranch:      construct(bitbucket.NewBranches),
