@@ -227,11 +227,22 @@ func TestRule01_Labels(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, result.Inputs, err)
 		}
 	}
-	server.Heal()
+}
+
+// Labels that are asked for one by one are asked for once a pass.
+func TestLabelsAreSharedInAPass(t *testing.T) {
+	server, repo, cfg := web(t)
+	server.HideLabels = true
+	for _, labels := range [][]string{{"deploy"}, {"deploy", "x"}, nil} {
+		repo.Open(forgetest.PR{Labels: labels})
+	}
+	cfg.Object.Spec.Filter.Labels = []string{"deploy"}
+	p := newPulls(t, cfg)
+	fetch(t, p, nil) // and the first reading of a list, which is verified
 	server.Forget()
 	ctx := provider.WithPass(t.Context())
 	for range 2 {
-		if result, err := p.Fetch(ctx, before.Inputs); err != nil || list(result, "id") != "1 2" {
+		if result, err := p.Fetch(ctx, nil); err != nil || list(result, "id") != "1 2" {
 			t.Errorf("got %v, %v", result.Inputs, err)
 		}
 	}

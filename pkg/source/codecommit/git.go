@@ -92,13 +92,14 @@ func (s *session) refs(ctx context.Context, address string, _ *listing.Page[gitR
 	return decodeRefs(body)
 }
 
-// decodeRefs reads an advertisement. It has to end with the mark of its end.
+// decodeRefs reads an advertisement, which has a mark at its end: one that was cut
+// off is an error.
 func decodeRefs(body []byte) (*listing.Page[gitRef], error) {
 	page := &listing.Page[gitRef]{Items: []gitRef{}, Keys: []string{}}
 	advertised := packp.NewAdvRefs()
 	err := advertised.Decode(bytes.NewReader(body))
-	empty := errors.Is(err, packp.ErrEmptyAdvRefs)
-	if !bytes.HasSuffix(body, []byte("0000")) || (err != nil && !empty) {
+	empty := errors.Is(err, packp.ErrEmptyAdvRefs) // a repository without commits
+	if err != nil && !empty {
 		return nil, implausible("Git's list of refs cannot be read, or was cut off")
 	}
 	for name, hash := range advertised.References {
