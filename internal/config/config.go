@@ -6,9 +6,8 @@
 // [Load] is strict and complete. A field that does not exist, a value of the
 // wrong type, a missing or contradictory setting is a [Fault] with its file and
 // line, its path ("target.path") and a hint; all of them are returned at once,
-// so that a file is repaired in one go. What is legal but doubtful, or not acted
-// on by this version, is a warning of the same shape. [Load] looks at nothing
-// but the bytes it gets; [Config.CheckFiles] then checks what the file refers to
+// so that a file is repaired in one go. What is legal but doubtful is a
+// warning of the same shape. [Load] looks at nothing but the bytes it gets; [Config.CheckFiles] then checks what the file refers to
 // on this machine, and [Read] does both.
 //
 // There are no environment variables and no flags that override fields: what the
@@ -117,6 +116,9 @@ type Signing struct {
 type Flux struct {
 	SourceRef SourceRef     `yaml:"sourceRef"`
 	Interval  time.Duration `yaml:"interval"`
+	// Handover is how long Flux is given to apply a commit before the next one relies
+	// on that.
+	Handover time.Duration `yaml:"handover"`
 }
 
 // SourceRef is the Flux source that delivers the target repository.
@@ -225,6 +227,18 @@ func Default() *Config {
 
 // defaultFluxInterval is target.flux.interval when the file leaves it out.
 const defaultFluxInterval = 10 * time.Minute
+
+// defaultHandover is target.flux.handover when the file leaves it out: an order of
+// magnitude above what Flux usually takes.
+const defaultHandover = time.Hour
+
+// Handover is target.flux.handover, or its default when target.flux is not set.
+func (c *Config) Handover() time.Duration {
+	if c.Target.Flux == nil {
+		return defaultHandover
+	}
+	return c.Target.Flux.Handover
+}
 
 // SameTree reports that definitions and manifests share a branch of one
 // repository, so that the target path must not be read as definitions.

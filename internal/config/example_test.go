@@ -83,6 +83,7 @@ func TestExampleTellsTrueDefaults(t *testing.T) {
 		"host:port. Default: \":8080\".":          "host:port. Default: \"" + minimal.Server.Listen + "\".",
 		"default json.":                           "default " + minimal.Log.Format + ".",
 		"# Default: 10m.":                         "# Default: " + strings.TrimSuffix(defaultFluxInterval.String(), "0s") + ".",
+		"that. Default: 1h.":                      "that. Default: " + strings.TrimSuffix(defaultHandover.String(), "0m0s") + ".",
 	} {
 		text := strings.Join(strings.Fields(strings.ReplaceAll(string(data), "\n", " ")), " ")
 		if !strings.Contains(text, claim) {

@@ -92,7 +92,7 @@ func Load(file string, data []byte) (*Config, []*Fault, error) {
 	if faults := append(d.faults, v.faults...); len(faults) > 0 {
 		return nil, sorted(v.warnings), sorted(faults)
 	}
-	return cfg, sorted(append(v.warnings, cfg.Unsupported()...)), nil
+	return cfg, sorted(v.warnings), nil
 }
 
 // parse is the root node of the only document, or nil when there is none.

@@ -165,6 +165,10 @@ func (v *validator) flux() {
 		f.Interval = defaultFluxInterval
 	}
 	v.interval("target.flux.interval", f.Interval)
+	if !v.cfg.isSet("target.flux.handover") {
+		f.Handover = defaultHandover
+	}
+	v.interval("target.flux.handover", f.Handover)
 	const ref = "target.flux.sourceRef"
 	if f.SourceRef.Kind == "" {
 		f.SourceRef.Kind = "GitRepository"

@@ -123,3 +123,13 @@ func annotationHint(name string) string {
 	}
 	return "known ones: " + strings.Join(own, ", ")
 }
+
+// Duration is the value of an annotation that holds one, 0 when there is none. It is
+// cut to milliseconds, the finest that Flux takes.
+func (m *Meta) Duration(annotation string) time.Duration {
+	d, err := time.ParseDuration(m.Annotations[annotation])
+	if err != nil || d <= 0 {
+		return 0
+	}
+	return max(d.Truncate(time.Millisecond), time.Millisecond)
+}

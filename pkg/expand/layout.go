@@ -33,6 +33,12 @@ type LayoutParams struct {
 	Sensitive map[string][]string
 	// AllowPlainSecrets accepts Secret objects that are not encrypted.
 	AllowPlainSecrets bool
+	// Flux says how the ResourceSet is handed to Flux; nil for not at all, whatever
+	// Previous says.
+	Flux *FluxParams
+	// Recorded is an inputs.lock whose decisions for Flux are taken over, in place of
+	// new ones: what was rendered then is rendered again.
+	Recorded *Lock
 	// Encode returns the YAML of an object, from a cache perhaps; [Encode] of its
 	// content if nil. Several goroutines call it.
 	Encode func(Object) ([]byte, error)
@@ -78,6 +84,14 @@ func (o *Output) Changed() bool { return len(o.Write)+len(o.Delete) > 0 }
 //
 // The error concerns the ResourceSet as a whole, which then stays as committed.
 func Layout(p LayoutParams) (*Output, error) {
+	out, err := lay(p)
+	for err == nil && p.entering() && p.keepLosers(out) {
+		out, err = lay(p)
+	}
+	return out, err
+}
+
+func lay(p LayoutParams) (*Output, error) {
 	l := &layout{LayoutParams: p, out: &Output{Files: map[string]File{}}}
 	if l.Previous == nil {
 		l.Previous = &Lock{}
@@ -93,7 +107,9 @@ func Layout(p LayoutParams) (*Output, error) {
 		return nil, err
 	}
 	l.keepShared()
-	l.finish()
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
 	return l.out, nil
 }
 

@@ -3,10 +3,8 @@
 package expand
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -49,8 +47,9 @@ func (l *layout) encode() error {
 // neither break the build nor pull in a value of the cluster, so Flux is told to leave
 // such an object alone.
 func (l *layout) manifest(object Object, substitute bool) ([]byte, error) {
+	object.Content = fluxAnnotations(object.Content)
 	data, err := l.Encode(object)
-	if err != nil || substitute || !bytes.Contains(data, []byte("${")) && !bytes.Contains(data, []byte("$$")) {
+	if err != nil || substitute || !substituted(data) {
 		return data, err
 	}
 	metadata, _ := object.Content["metadata"].(map[string]any)
@@ -58,18 +57,7 @@ func (l *layout) manifest(object Object, substitute bool) ([]byte, error) {
 	if _, decided := annotations[annotationFluxSubstitute]; decided {
 		return data, nil
 	}
-	annotations = maps.Clone(annotations)
-	if annotations == nil {
-		annotations = map[string]any{}
-	}
-	annotations[annotationFluxSubstitute] = "disabled"
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	metadata["annotations"] = annotations
-	object.Content = maps.Clone(object.Content)
-	object.Content["metadata"] = metadata
+	object.Content = annotated(object.Content, texts(annotationFluxSubstitute, "disabled"))
 	return l.Encode(object)
 }
 
@@ -134,7 +122,7 @@ func (l *layout) sharedBy(produced []int, old SharedFile, keptContent bool) (nam
 }
 
 // finish completes the list of files and compares it with the previous one.
-func (l *layout) finish() {
+func (l *layout) finish() error {
 	for name, file := range l.shared {
 		path := sharedDir + "/" + name
 		if _, rendered := l.out.Files[path]; !rendered {
@@ -154,11 +142,15 @@ func (l *layout) finish() {
 			}
 		}
 	}
-	kustomization := Kustomization(slices.Collect(maps.Keys(l.out.Files)))
+	if err := l.handToFlux(lock); err != nil {
+		return err
+	}
+	kustomization := Kustomization(lock.Resources())
 	lock.Kustomization = BlobHash(kustomization)
 	l.out.Files[kustomizationFile] = File{Blob: lock.Kustomization, Content: kustomization}
 	l.compare(lock)
 	l.changes(lock)
+	return nil
 }
 
 // compare finds what is to be written and deleted. The lock is written along with

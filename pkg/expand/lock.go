@@ -7,14 +7,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
 	"resourceset.example/renderer/pkg/api"
 )
 
-// LockVersion is the format of inputs.lock that this program writes.
-const LockVersion = 1
+// LockVersion is the newest format of inputs.lock that this program knows. It writes
+// the oldest one that can say what there is to say: 1 knows nothing of Flux.
+const LockVersion = 2
 
 // maxLockBytes is the largest inputs.lock that is read.
 const maxLockBytes = 256 << 20
@@ -36,6 +38,8 @@ type Lock struct {
 	Shared map[string]SharedFile
 	// Sets are in rendering order; sets kept although they are gone come last.
 	Sets []LockedSet
+	// Flux is what is there for Flux; nil without target.flux.
+	Flux *LockedFlux
 }
 
 // A SharedFile is a manifest in the folder "shared".
@@ -46,6 +50,10 @@ type SharedFile struct {
 	Sets []string
 	// All says that every set of the lock produced it, in the lock's order.
 	All bool
+	// Part is the number of the part that applies it, and Step the step that it
+	// belongs to, where Flux has several. 0 stands for 1.
+	Part int
+	Step string
 }
 
 // A LockedSet is an input set as inputs.lock records it.
@@ -64,6 +72,11 @@ type LockedSet struct {
 	Sensitive []string
 	// Files are the set's manifests: file name to Git blob.
 	Files map[string]string
+	// Part is the number of the part that applies the set, which it keeps for life,
+	// and Steps are the steps that its files belong to, where Flux has several. 0
+	// stands for 1.
+	Part  int
+	Steps map[string]string
 }
 
 // A NewerLockError is an inputs.lock that a newer version wrote. What is beside it
@@ -152,6 +165,9 @@ func (l *Lock) Files() map[string]string {
 		for name, blob := range set.Files {
 			files[set.Name+"/"+name] = blob
 		}
+	}
+	if l.Flux != nil {
+		maps.Copy(files, l.Flux.Files)
 	}
 	return files
 }

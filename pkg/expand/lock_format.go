@@ -24,11 +24,18 @@ func (l *Lock) Encode() []byte {
 	out := make([]byte, 0, 256*(1+len(l.Shared))+512*len(l.Sets))
 	out = append(out, lockHeader...)
 	out = append(out, versionLine...)
-	out = strconv.AppendInt(out, LockVersion, 10)
+	version := int64(1)
+	if l.Flux != nil {
+		version = 2
+	}
+	out = strconv.AppendInt(out, version, 10)
 	out = append(out, '\n')
 	doc := map[string]any{
 		"resourceSet":   l.ResourceSet,
 		"kustomization": l.Kustomization,
+	}
+	if l.Flux != nil {
+		doc["flux"] = l.Flux.document()
 	}
 	if len(l.Keys) > 0 {
 		doc["keys"] = textMap(l.Keys)
@@ -56,6 +63,12 @@ func (f SharedFile) document() map[string]any {
 	case len(f.Sets) > 0:
 		doc["sets"] = textList(f.Sets)
 	}
+	if f.Part > 1 {
+		doc["part"] = int64(f.Part)
+	}
+	if f.Step != "" {
+		doc["step"] = f.Step
+	}
 	return doc
 }
 
@@ -78,6 +91,12 @@ func (s *LockedSet) document() map[string]any {
 	}
 	if len(s.Sensitive) > 0 {
 		doc["sensitive"] = textList(s.Sensitive)
+	}
+	if s.Part > 1 {
+		doc["part"] = int64(s.Part)
+	}
+	if len(s.Steps) > 0 {
+		doc["steps"] = textMap(s.Steps)
 	}
 	return doc
 }
@@ -131,6 +150,9 @@ func ParseLock(data []byte) (*Lock, error) {
 	}
 	shared := fields.object("shared")
 	sets := fields.list("sets")
+	if version >= 2 {
+		lock.readFlux(&fields, fields.object("flux"))
+	}
 	fields.end("")
 	lock.readShared(&fields, shared)
 	lock.readSets(&fields, sets)
@@ -154,6 +176,7 @@ func (l *Lock) readShared(fields *fieldReader, shared map[string]any) {
 		} else {
 			file.Sets = f.textList("sets")
 		}
+		file.Part, file.Step = f.number("part"), f.text("step")
 		f.end("shared " + name)
 		fields.fail(f.err)
 		if l.Shared == nil {
@@ -179,6 +202,8 @@ func (l *Lock) readSets(fields *fieldReader, sets []any) {
 			Inputs:    f.object("inputs"),
 			Sensitive: f.textList("sensitive"),
 			Files:     f.texts("files"),
+			Part:      f.number("part"),
+			Steps:     f.texts("steps"),
 		}
 		f.end("sets[" + strconv.Itoa(i) + "]")
 		fields.fail(f.err)
@@ -194,6 +219,11 @@ func (l *Lock) check() error {
 	for _, name := range slices.Sorted(maps.Keys(l.Shared)) {
 		if err := checkFile(name, l.Shared[name].Blob); err != nil {
 			return fmt.Errorf("shared: %w", err)
+		}
+	}
+	if l.Flux != nil {
+		if err := l.Flux.check(); err != nil {
+			return err
 		}
 	}
 	names := make(map[string]bool, len(l.Sets))
