@@ -24,7 +24,7 @@ func checkDefinitions(defs *api.Definitions, complete bool) {
 	for _, r := range defs.Receivers {
 		checkReceiver(defs, r)
 	}
-	defs.Warnings = append(defs.Warnings, api.Unsupported(defs, reconcile.FetchedTypes())...)
+	defs.Warnings = append(defs.Warnings, api.Unsupported(defs, reconcile.FetchedTypes(), false)...)
 	defs.Sort()
 }
 

@@ -37,7 +37,7 @@ func (x *claimIndex) update(dir string, files []string) []string {
 	var others []string
 	for _, file := range files {
 		name := path.Base(file)
-		if file == kustomizationFile || file == lockFile {
+		if !expand.IsManifest(file) {
 			continue
 		}
 		for _, d := range x.byFile[name] {

@@ -35,7 +35,7 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 		if pl.restores != "" {
 			m.Trigger, m.Undoes = TriggerDrift, pl.restores
 		}
-		if pl.removed {
+		if pl.removed && pl.out == nil {
 			pl.lock, pl.lockHash = nil, plumbing.ZeroHash
 			for _, file := range slices.Sorted(maps.Keys(pl.previous.lock.Files())) {
 				c.Delete = append(c.Delete, path.Join(folder, file))
@@ -44,6 +44,9 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 			root.remove(pl.dir)
 			root.write(c.Write)
 			m.Whole = "remove"
+			if pl.swept {
+				m.Whole, m.Other = "", "remove the empty folder"
+			}
 		} else if pl.out == nil || !pl.out.Changed() {
 			pl.lock, pl.lockHash = pl.previous.lock, pl.previous.hash
 			m.InputsDigest = pl.lock.InputsDigest()
@@ -65,6 +68,9 @@ func (r *Reconciler) commits(p *pass, root *rootList) []gitwriter.Commit {
 			r.describe(pl, &m)
 			if _, held := pl.params.Keep[sharedFolder]; held {
 				m.Held = []string{sharedFolder}
+			}
+			if pl.removed {
+				m.Whole = "remove"
 			}
 		}
 		if pl.lists.write != nil {

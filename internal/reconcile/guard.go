@@ -24,6 +24,7 @@ func (r *Reconciler) guard(p *pass, base *gitwriter.Snapshot) error {
 	total, whole := 0, 0
 	for _, pl := range p.plans {
 		switch {
+		case pl.swept:
 		case pl.removed:
 			whole++
 			total++
@@ -37,13 +38,14 @@ func (r *Reconciler) guard(p *pass, base *gitwriter.Snapshot) error {
 		sets := pl.removals()
 		reason := ""
 		switch {
+		case pl.swept:
 		case pl.removed && whole > limits.MaxRemovals:
 			reason = fmt.Sprintf("%d ResourceSets would go at once, more than prune.maxRemovals (%d)", whole, limits.MaxRemovals)
 		case pl.removed:
 		case len(sets) > 0:
 			reason = setsReason(len(sets), len(pl.previous.lock.Sets), limits.MaxRemovals, limits.MaxRemovalsPercent)
 		}
-		if reason == "" && (pl.removed || len(sets) > 0) && total > limits.MaxRemovalsTotal {
+		if reason == "" && !pl.swept && (pl.removed || len(sets) > 0) && total > limits.MaxRemovalsTotal {
 			reason = fmt.Sprintf("%d removals in one pass, more than prune.maxRemovalsTotal (%d)", total, limits.MaxRemovalsTotal)
 		}
 		if reason == "" {

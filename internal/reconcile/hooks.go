@@ -55,7 +55,7 @@ func (r *Reconciler) ReadHooks(ctx context.Context) ([]Hook, []*Problem, error) 
 	if err := r.readDefinitions(ctx); err != nil {
 		return nil, nil, err
 	}
-	faults, _ := r.defs.definitionProblems()
+	faults, _ := r.defs.definitionProblems(false)
 	hooks, problems := r.Hooks(ctx)
 	return hooks, slices.Concat(faults, problems), nil
 }

@@ -29,6 +29,7 @@ type request struct {
 type pass struct {
 	request
 	report *Report
+	flux   bool         // ResourceSets are handed to Flux
 	defs   *definitions // that the plans are made from; nil without any
 	plans  []*plan      // of the last attempt to write
 
@@ -73,7 +74,7 @@ func (r *Reconciler) pass(ctx context.Context, req request) *Report {
 // the target and fetches what is due. The snapshot is nil when one of the first two
 // failed.
 func (r *Reconciler) prepare(ctx context.Context, req request) (*pass, *gitwriter.Snapshot) {
-	p := &pass{request: req, report: &Report{}}
+	p := &pass{request: req, report: &Report{}, flux: r.cfg.Target.Flux != nil}
 	before := r.defs
 	sourceRead := r.sourceIsDue(req)
 	if sourceRead {
@@ -117,7 +118,7 @@ func (p *pass) fail(object string, err error) {
 func (p *pass) finish() *Report {
 	if p.defs != nil {
 		p.report.Revision = p.defs.revision
-		problems, warnings := p.defs.definitionProblems()
+		problems, warnings := p.defs.definitionProblems(p.flux)
 		p.report.Problems = append(p.report.Problems, problems...)
 		p.report.Warnings = append(p.report.Warnings, warnings...)
 	}
@@ -414,7 +415,7 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 // take it for somebody else's. A folder in which something is held as a person left
 // it is never ours altogether.
 func (r *Reconciler) wrote(plan *plan, head plumbing.Hash) {
-	if plan.removed {
+	if plan.removed && plan.out == nil {
 		delete(r.committed, plan.dir)
 		delete(r.written, plan.dir)
 		r.accepted.set(plan.dir, plumbing.ZeroHash)

@@ -43,7 +43,8 @@ type plan struct {
 	params     expand.LayoutParams
 	out        *expand.Output // nil: the folder stays as it is committed
 	files      []string       // what is in the folder afterwards, for claims of ownership
-	removed    bool           // the ResourceSet is gone: so is the folder
+	removed    bool           // the ResourceSet is gone: so is the folder, or with out all that it applies
+	swept      bool           // removed is the folder of one that went earlier: nothing is applied from it
 	pos        api.Position   // of the definition
 	fetched    time.Time      // when the oldest listing that the plan rests on was made
 	recorded   bool           // some provider has not answered since the start, and counts with what inputs.lock recorded
@@ -88,16 +89,16 @@ func (pl *plan) changed() bool {
 
 // plan computes the commits that make the target path at base what it should be.
 func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass) ([]gitwriter.Commit, error) {
-	p.plans = nil
+	p.plans, r.base = nil, base
 	root, err := r.readRoot(base)
 	if err != nil {
 		return nil, err
 	}
 	wanted := make(map[string]bool, len(r.defs.ResourceSets))
-	for _, rs := range r.defs.ResourceSets {
+	for _, rs := range inOrder(r.defs.ResourceSets) {
 		dir := expand.Dir(rs)
 		wanted[dir] = true
-		pl := r.planFresh(ctx, rs, dir)
+		pl := r.planFresh(ctx, rs, dir, p.plans)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -128,6 +129,7 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 		return nil, err
 	}
 	r.settle(p.plans)
+	r.handOver(p.plans)
 	r.forget(wanted)
 	for _, pl := range p.plans {
 		r.settleLists(pl)
@@ -146,8 +148,8 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 // planFresh plans from listings that are newer than what others have committed:
 // where somebody else has written to the folder since, and something would change,
 // the providers are asked again first (DESIGN, rule 10).
-func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir string) *plan {
-	pl := r.planSet(ctx, rs, dir)
+func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir string, earlier []*plan) *plan {
+	pl := r.planSet(ctx, rs, dir, earlier)
 	c := r.committed[dir]
 	if c == nil || !pl.changed() {
 		return pl
@@ -163,11 +165,11 @@ func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir str
 	}
 	r.log.Info("listing again: another writer has changed the folder since", "resourceset", pl.name, "providers", len(old))
 	r.fetch(ctx, old, 0)
-	return r.planSet(ctx, rs, dir)
+	return r.planSet(ctx, rs, dir, earlier)
 }
 
-// planSet plans one ResourceSet that is defined.
-func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir string) *plan {
+// planSet plans one ResourceSet that is defined, after those that it depends on.
+func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir string, earlier []*plan) *plan {
 	pl := &plan{name: rs.NamespacedName(), object: rs.String(), dir: dir, pos: rs.Pos, previous: r.committed[dir]}
 	var previous *expand.Lock
 	if pl.previous != nil {
@@ -202,11 +204,17 @@ func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir strin
 	if len(used) == 0 {
 		pl.fetched = r.sourceRead // inline inputs are listed with the definitions
 	}
-	pl.key = pl.keyOf(in, r.defs.complete())
+	after, err := r.after(rs, earlier)
+	if err != nil {
+		pl.fail(rs.At("spec.dependsOn"), "", err)
+		return pl.leave()
+	}
+	flux := r.fluxParams(dir, after)
+	pl.key = pl.keyOf(in, r.defs.complete()) + fluxKey(previous, flux)
 	if state.plan != nil && state.plan.key == pl.key && r.accepted.is(dir, treeOf(pl.previous)) {
 		return state.plan
 	}
-	r.render(ctx, pl, state, in)
+	r.render(ctx, pl, state, in, flux)
 	if !pl.changed() && pl.key != "" && ctx.Err() == nil {
 		state.plan = pl
 	} else {
@@ -241,7 +249,7 @@ func (pl *plan) keyOf(in *exported, complete bool) string {
 }
 
 // render fills in what the folder should be.
-func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *exported) {
+func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *exported, flux *expand.FluxParams) {
 	rs := state.rs
 	sets, err := state.program.Sets(in.exports)
 	if err != nil {
@@ -260,6 +268,7 @@ func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *
 		Read:      state.program.Fields().Project,
 		Keep:      r.unreadable(previous, in),
 		Refused:   map[string]error{},
+		Flux:      flux,
 		Encode:    r.encode,
 		Sensitive: in.sensitive, AllowPlainSecrets: r.cfg.Secrets.AllowPlainOutput,
 	}
@@ -308,7 +317,7 @@ func (r *Reconciler) refuseCredentials(pl *plan) {
 		return
 	}
 	for _, file := range slices.Sorted(maps.Keys(pl.out.Write)) {
-		if file == lockFile || file == kustomizationFile {
+		if !expand.IsManifest(file) {
 			continue
 		}
 		if secret, found := r.redactor.Contains(pl.out.Write[file]); found {
@@ -321,7 +330,10 @@ func (r *Reconciler) refuseCredentials(pl *plan) {
 	if pl.out == nil {
 		return
 	}
-	for _, file := range []string{lockFile, kustomizationFile} {
+	for _, file := range slices.Sorted(maps.Keys(pl.out.Write)) {
+		if expand.IsManifest(file) {
+			continue
+		}
 		if secret, found := r.redactor.Contains(pl.out.Write[file]); found {
 			pl.fail(pl.params.ResourceSet.Pos, "", &credentialError{File: path.Join(pl.dir, file), Secret: secret})
 			pl.leave()
@@ -357,6 +369,10 @@ func (r *Reconciler) planGone(c *committed) *plan {
 		return pl.leave()
 	case !r.defs.complete():
 		return pl.leave()
+	}
+	if c.lock != nil && c.lock.Flux != nil {
+		r.planGoneFlux(pl)
+		return pl
 	}
 	pl.removed = true
 	return pl

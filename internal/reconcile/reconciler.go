@@ -94,10 +94,12 @@ type Reconciler struct {
 	committed map[string]*committed
 	scanned   plumbing.Hash
 	seen      uint64
-	written   map[string]written // by ResourceSet folder
-	accepted  *acceptedFolders   // those that are known to be as we left them
-	past      *past              // the target's history as last looked at
-	wholePast bool               // of it, all that is ever fetched is there
+	written   map[string]written  // by ResourceSet folder
+	base      *gitwriter.Snapshot // what the plans are made on
+	handovers map[string]handoverStart
+	accepted  *acceptedFolders // those that are known to be as we left them
+	past      *past            // the target's history as last looked at
+	wholePast bool             // of it, all that is ever fetched is there
 
 	trigger      string // of the running pass
 	cause        string // foremost trigger of the answers taken in since the last pass
@@ -165,6 +167,7 @@ func New(ctx context.Context, opts Options) (*Reconciler, error) {
 	r.status = Status{Started: r.started, Recent: []RecentCommit{}, ResourceSets: []ResourceSetStatus{}, Providers: []ProviderStatus{}}
 	r.mirrors = cmp.Or(opts.Mirrors, r.cfg.State.Directory)
 	r.written = map[string]written{}
+	r.handovers = map[string]handoverStart{}
 	r.accepted = openAccepted(r.cfg.State.Directory)
 	r.heldFile = OpenHeld(r.cfg.State.Directory)
 	var err error

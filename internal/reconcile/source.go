@@ -95,12 +95,12 @@ func (r *Reconciler) readAt(ctx context.Context, head *gitwriter.Snapshot, seen 
 func revisionOf(branch, hash string) string { return branch + "@sha1:" + hash }
 
 // definitionProblems are the faults that kept definitions from being read. Each
-// names its file and line.
-func (d *definitions) definitionProblems() (problems, warnings []*Problem) {
+// names its file and line. With flux, ResourceSets are handed to Flux.
+func (d *definitions) definitionProblems(flux bool) (problems, warnings []*Problem) {
 	for _, f := range d.Faults {
 		problems = append(problems, faultProblem(f))
 	}
-	for _, f := range slices.Concat(d.Warnings, api.Unsupported(d.Definitions, FetchedTypes())) {
+	for _, f := range slices.Concat(d.Warnings, api.Unsupported(d.Definitions, FetchedTypes(), flux)) {
 		warnings = append(warnings, faultProblem(f))
 	}
 	return problems, warnings

@@ -184,15 +184,15 @@ metadata: {name: tags}
 spec: {type: OCIArtifactTag, url: "oci://ghcr.io/acme/app"}
 `)...))
 	var got []string
-	for _, f := range Unsupported(d, []string{TypeStatic}) {
+	for _, f := range Unsupported(d, []string{TypeStatic}, false) {
 		got = append(got, f.Error())
 	}
 	want := []string{
-		"f.yaml:40: ResourceSet apps/app: spec.dependsOn is not acted on yet",
-		"f.yaml:47: ResourceSet apps/app: spec.serviceAccountName is not acted on yet",
-		"f.yaml:48: ResourceSet apps/app: spec.wait is not acted on yet",
-		"f.yaml:56: ResourceSet default/steps: spec.steps are applied together: their order is not acted on yet",
-		"f.yaml:57: ResourceSet default/steps: spec.steps[0].timeout is not acted on yet",
+		"f.yaml:40: ResourceSet apps/app: spec.dependsOn is not acted on without target.flux",
+		"f.yaml:47: ResourceSet apps/app: spec.serviceAccountName is not acted on without target.flux",
+		"f.yaml:48: ResourceSet apps/app: spec.wait is not acted on without target.flux",
+		"f.yaml:56: ResourceSet default/steps: spec.steps are applied together: their order is not acted on without target.flux",
+		"f.yaml:57: ResourceSet default/steps: spec.steps[0].timeout is not acted on without target.flux",
 		"f.yaml:63: ResourceSetInputProvider default/tags: providers of type OCIArtifactTag cannot be fetched yet",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,34 +7,37 @@ import (
 	"slices"
 )
 
-// Unsupported warns of fields that are accepted, being fields of the CRDs, and
-// that this version does not act on. The types are those of the providers that
-// the caller can fetch.
-func Unsupported(defs *Definitions, types []string) []*Fault {
+// Unsupported warns of fields that are accepted, being fields of the CRDs, and that
+// are not acted on. The types are those of the providers that the caller can fetch;
+// flux says that ResourceSets are handed to Flux (target.flux).
+func Unsupported(defs *Definitions, types []string, flux bool) []*Fault {
 	var warnings []*Fault
 	for _, rs := range defs.ResourceSets {
-		warn := func(path, hint, format string, args ...any) {
+		if flux {
+			break
+		}
+		warn := func(path, what string) {
 			warnings = append(warnings, &Fault{
-				Pos: rs.At(path), Object: rs.String(), Msg: fmt.Sprintf(format, args...), Hint: hint,
+				Pos: rs.At(path), Object: rs.String(), Msg: what + " without target.flux",
+				Hint: "set target.flux in the configuration, or set it in the Flux Kustomization that applies the output",
 			})
 		}
-		const later = "this version hands nothing of it to Flux: set it in the Flux Kustomization that applies the output"
 		if len(rs.Spec.DependsOn) > 0 {
-			warn("spec.dependsOn", later, "spec.dependsOn is not acted on yet")
+			warn("spec.dependsOn", "spec.dependsOn is not acted on")
 		}
 		if rs.Spec.ServiceAccountName != "" {
-			warn("spec.serviceAccountName", later, "spec.serviceAccountName is not acted on yet")
+			warn("spec.serviceAccountName", "spec.serviceAccountName is not acted on")
 		}
 		if rs.Spec.Wait {
-			warn("spec.wait", later, "spec.wait is not acted on yet")
+			warn("spec.wait", "spec.wait is not acted on")
 		}
 		if len(rs.Spec.Steps) > 1 {
-			warn("spec.steps", "", "spec.steps are applied together: their order is not acted on yet")
+			warn("spec.steps", "spec.steps are applied together: their order is not acted on")
 		}
 		for i, step := range rs.Spec.Steps {
 			if step.Timeout > 0 {
 				path := fmt.Sprintf("spec.steps[%d].timeout", i)
-				warn(path, later, "%s is not acted on yet", path)
+				warn(path, path+" is not acted on")
 			}
 		}
 	}

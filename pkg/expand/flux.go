@@ -190,3 +190,6 @@ func (f *LockedFlux) Last() []string {
 	}
 	return names
 }
+
+// Managed reports whether Kustomizations of the ResourceSet's own apply its manifests.
+func (l *Lock) Managed() bool { return l != nil && l.Flux.Managed() }

@@ -55,7 +55,7 @@ func FindConflicts(claims []Claim) []Conflict {
 	contested := map[string][]claimant{}
 	for i := range claims {
 		for j, file := range claims[i].Files {
-			if file == kustomizationFile || file == LockFile {
+			if !IsManifest(file) {
 				continue
 			}
 			name := path.Base(file)
@@ -115,6 +115,10 @@ func (l *Lock) lists(name string) bool {
 		if _, ok := l.Sets[i].Files[name]; ok {
 			return true
 		}
+	}
+	if l.Flux != nil {
+		_, ok := l.Flux.Files[fluxDir+"/"+name]
+		return ok
 	}
 	return false
 }

@@ -2,7 +2,10 @@
 
 package expand
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 const (
 	manifestEnding = ".yaml"
@@ -75,3 +78,7 @@ func isManifestName(name string) bool {
 	return ok && len(name) <= maxFileName && only(strings.ToLower(stem), "-._") &&
 		strings.Contains(stem, "_") && stem[0] != '.' && stem[0] != '-'
 }
+
+// IsManifest says that a file in a ResourceSet's folder is a manifest: the others are
+// lists and records, which have the same names in every folder.
+func IsManifest(file string) bool { return isManifestName(path.Base(file)) }
