@@ -51,6 +51,9 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 		return nil, &doubt{status: NotReproducible, err: defs.err}
 	}
 	rs := defs.find(name)
+	if rs == nil && len(defs.Faults) == 0 && lock.Flux != nil && old != nil {
+		return v.fadeAgain(old, lock)
+	}
 	if rs == nil || expand.Dir(rs) != name {
 		if len(defs.Faults) > 0 {
 			return nil, unknownf("ResourceSet %s is not among the definitions that can be read: %w", name, defs.Faults[0])
@@ -79,6 +82,7 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 	params := expand.LayoutParams{
 		ResourceSet: rs, Sets: sets, Rendering: rendering, Previous: old,
 		Read: program.Fields().Project, Sensitive: sensitive(used), AllowPlainSecrets: true,
+		Flux: &expand.FluxParams{TargetPath: v.Target}, Recorded: lock,
 	}
 	out, err := expand.Layout(params)
 	if err == nil && sharedHeld && !sameShared(out.Lock, lock) {
@@ -87,6 +91,9 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 		if held, e := expand.Layout(params); e == nil && sameShared(held.Lock, lock) {
 			out = held
 		}
+	}
+	if record := (*expand.FluxRecordError)(nil); errors.As(err, &record) {
+		return nil, alteredLockf("%w", err)
 	}
 	if err != nil {
 		return nil, unknownf("%s cannot be rendered again: %w", rs, err)
@@ -97,6 +104,28 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 		}
 	}
 	restoreKeys(out, lock)
+	return out, nil
+}
+
+// fadeAgain lays out again what is left of a ResourceSet that is gone: the lists of
+// its Flux Kustomizations, by which these prune.
+func (v *verifier) fadeAgain(old, lock *expand.Lock) (*expand.Output, error) {
+	namespace, name, _ := strings.Cut(lock.ResourceSet, "/")
+	keep := map[string]string{}
+	for i := range lock.Sets {
+		keep[lock.Sets[i].Name] = "kept"
+	}
+	if len(lock.Shared) > 0 {
+		keep[sharedFolder] = "kept"
+	}
+	out, err := expand.Layout(expand.LayoutParams{
+		ResourceSet: &api.ResourceSet{Meta: api.Meta{Namespace: namespace, Name: name}},
+		Previous:    old, Rendering: &expand.Rendering{}, Keep: keep,
+		Flux: &expand.FluxParams{TargetPath: v.Target}, Recorded: lock,
+	})
+	if err != nil {
+		return nil, alteredLockf("%w", err)
+	}
 	return out, nil
 }
 
@@ -283,5 +312,6 @@ func sameShared(a, b *expand.Lock) bool {
 func sameRecord(a, b *expand.LockedSet) bool {
 	one, two := *a, *b
 	one.Kept, two.Kept = false, false
+	one.Part, one.Steps, two.Part, two.Steps = 0, nil, 0, nil // where Flux applies it may change all the same
 	return string((&expand.Lock{Sets: []expand.LockedSet{one}}).Encode()) == string((&expand.Lock{Sets: []expand.LockedSet{two}}).Encode())
 }

@@ -146,7 +146,7 @@ func (r *Reconciler) describe(pl *plan, m *message) {
 		m.Changes = append(m.Changes, change)
 	}
 	if len(m.Changes) == 0 && m.Other == "" {
-		m.Other = "update"
+		m.Other = fluxNews(pl)
 		if pl.previous == nil {
 			m.Other = "add without inputs"
 		}

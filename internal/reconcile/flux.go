@@ -256,3 +256,25 @@ func keysOf[V any](m map[string]V) []string {
 	}
 	return keys
 }
+
+// fluxNews says what a commit is about that changes no input set.
+func fluxNews(pl *plan) string {
+	var before *expand.LockedFlux
+	if pl.previous != nil && pl.previous.lock != nil {
+		before = pl.previous.lock.Flux
+	}
+	after := pl.out.Lock.Flux
+	switch {
+	case after != nil && after.Protected != "" && (before == nil || before.Protected == ""):
+		return "protect until Flux Kustomizations take over"
+	case after.Managed() && !before.Managed():
+		return "hand over to Flux Kustomizations"
+	case before.Managed() && !after.Managed():
+		return "take back from Flux Kustomizations"
+	case before != nil && (after == nil || len(after.Retired) < len(before.Retired)):
+		return "remove retired Flux Kustomizations"
+	case after.Managed() && len(after.Retired) > len(before.Retired):
+		return "replace Flux Kustomizations"
+	}
+	return "update"
+}

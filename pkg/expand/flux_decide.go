@@ -18,7 +18,7 @@ func (l *layout) handToFlux(lock *Lock) error {
 	}
 	var err error
 	if l.Recorded != nil {
-		l.adopt(lock)
+		err = l.adopt(lock)
 	} else {
 		lock.Flux, err = l.decide(lock)
 	}
@@ -87,9 +87,9 @@ func (p *LayoutParams) keepLosers(out *Output) bool {
 const keptForHandover = "its files stay until Flux Kustomizations have taken over"
 
 // adopt takes over what is recorded, in place of decisions.
-func (l *layout) adopt(lock *Lock) {
+func (l *layout) adopt(lock *Lock) error {
 	if l.Recorded.Flux == nil {
-		return
+		return nil
 	}
 	flux := *l.Recorded.Flux
 	lock.Flux = &flux
@@ -103,6 +103,57 @@ func (l *layout) adopt(lock *Lock) {
 		file.Part, file.Step = recorded.Part, recorded.Step
 		lock.Shared[name] = file
 	}
+	return l.checkRecord(lock)
+}
+
+// A FluxRecordError is a record of Kustomizations that renderer would not make.
+type FluxRecordError struct{ Msg string }
+
+func (e *FluxRecordError) Error() string { return "the record of Flux Kustomizations " + e.Msg }
+
+// checkRecord holds what is recorded against what always holds: there is a
+// Kustomization for every manifest, each of them has one of the names that are made,
+// and they act as the ResourceSet says.
+func (l *layout) checkRecord(lock *Lock) error {
+	flux := lock.Flux
+	if !flux.Managed() {
+		return nil
+	}
+	parts := map[partKey]bool{}
+	for _, part := range flux.Parts {
+		known := false
+		for g := 0; g <= flux.Generation && !known; g++ {
+			known = part.Name == fluxName(l.ResourceSet, part.key(), g)
+		}
+		if !known {
+			return &FluxRecordError{fmt.Sprintf("names %s, which is not what part %d of step %q is called", part.Name, part.Number, part.Step)}
+		}
+		parts[part.key()] = true
+	}
+	for file, key := range assignment(lock) {
+		if !parts[key] {
+			return &FluxRecordError{"has none for " + file}
+		}
+		if step, ok := l.renderedStep(path.Base(file)); ok && step != key.step {
+			return &FluxRecordError{fmt.Sprintf("has %s in step %q, but it belongs to step %q", file, key.step, step)}
+		}
+	}
+	if l.Rendering != nil && len(l.Sets) > 0 && flux.ServiceAccount != l.ResourceSet.Spec.ServiceAccountName {
+		return &FluxRecordError{fmt.Sprintf("says service account %q, but the ResourceSet %q", flux.ServiceAccount, l.ResourceSet.Spec.ServiceAccountName)}
+	}
+	return nil
+}
+
+// renderedStep is the step of an object that was rendered now, by its file name.
+func (l *layout) renderedStep(name string) (string, bool) {
+	if l.steps == nil {
+		l.steps = make(map[string]string, len(l.placed))
+		for i := range l.placed {
+			l.steps[l.placed[i].file] = l.placed[i].object.Step
+		}
+	}
+	step, ok := l.steps[name]
+	return step, ok
 }
 
 // decide is what becomes of the Kustomizations; nil when none are left.

@@ -38,12 +38,8 @@ func byName(parts map[string]partKey) map[string]partKey {
 // rendering keeps its step; where that is unknown it counts with the first.
 func (l *layout) recordSteps(lock *Lock) {
 	steps := l.ResourceSet.Spec.Steps
-	rendered := make(map[string]string, len(l.placed))
-	for i := range l.placed {
-		rendered[l.placed[i].file] = l.placed[i].object.Step
-	}
 	step := func(name, recorded string) string {
-		if s, ok := rendered[name]; ok {
+		if s, ok := l.renderedStep(name); ok {
 			return s
 		}
 		if recorded == "" && len(steps) > 0 {

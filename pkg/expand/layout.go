@@ -140,6 +140,7 @@ type layout struct {
 	placed []placed
 	shared map[string]SharedFile
 	files  []map[string]string // by index into Sets: file name to blob
+	steps  map[string]string   // by file name, of the objects placed; nil until asked for
 }
 
 // placed is an object with its place.
