@@ -171,7 +171,7 @@ func (e *examination) follows(folder string, old, lock *expand.Lock) (*listing.L
 			return !have.none()
 		}
 	}
-	m := listing.Merge{Before: entriesOf(old), Now: entriesOf(lock), Was: in(e.parentTree), Is: in(e.tree)}
+	m := listing.Merge{Before: old.Resources(), Now: lock.Resources(), Was: in(e.parentTree), Is: in(e.tree)}
 	m.Stale = func(entry string) bool { return strings.Count(path.Base(entry), "_") >= 3 && !in(e.parentTree)(entry) }
 	current, err := e.text(e.parentTree, path.Join(folder, kustomizationName))
 	if err != nil {
@@ -191,11 +191,6 @@ func (e *examination) follows(folder string, old, lock *expand.Lock) (*listing.L
 		}
 	}
 	return nil, nil
-}
-
-// entriesOf are the manifests that a record lists.
-func entriesOf(lock *expand.Lock) []string {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(lock.Files())), func(file string) bool { return file == kustomizationName })
 }
 
 // rootFollows reports whether the list holds exactly the folders that there are.

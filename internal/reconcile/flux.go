@@ -23,7 +23,7 @@ import (
 // A handover from one Kustomization to another has two commits, and the second one
 // relies on Flux having applied the first. The program never asks the cluster; it
 // waits for target.flux.handover, and the time at which a handover began is recorded
-// in inputs.lock. See docs/decisions/0014-flux-kustomizations.md.
+// in inputs.lock. See docs/decisions/0016-flux-kustomizations.md.
 
 // fadedFactor is how many times target.flux.handover a Kustomization is kept that
 // applies nothing any more and whose objects others have. It costs nothing, and a

@@ -47,14 +47,10 @@ func (r *Reconciler) lookIntoLists(pl *plan, base *gitwriter.Snapshot) error {
 	if l.there, err = r.filesIn(pl, base); err != nil {
 		return err
 	}
-	files := pl.previous.lock.Files()
-	entries := make([]string, 0, len(files))
-	for name := range files {
-		entries = append(entries, name)
-	}
+	entries := pl.previous.lock.Resources()
+	there := func(entry string) bool { return !isManifest(path.Base(entry)) || l.there[entry] }
 	l.merge = listing.Merge{
-		Current: data, Before: manifestsOf(entries), Now: manifestsOf(entries),
-		Was: func(entry string) bool { return l.there[entry] }, Is: func(entry string) bool { return l.there[entry] },
+		Current: data, Before: entries, Now: entries, Was: there, Is: there,
 		Stale: func(entry string) bool { return isManifest(path.Base(entry)) && !l.there[entry] },
 	}
 	if l.list, err = listing.Of(l.merge); err != nil {
@@ -80,11 +76,6 @@ func (r *Reconciler) filesIn(pl *plan, base *gitwriter.Snapshot) (map[string]boo
 		}
 	}
 	return there, nil
-}
-
-// manifestsOf are those files of a folder that its list names.
-func manifestsOf(files []string) []string {
-	return slices.DeleteFunc(slices.Clone(files), func(file string) bool { return file == kustomizationFile || file == lockFile })
 }
 
 // inOrder reports that nobody has touched the folder's list, and that it leads nowhere.
@@ -147,12 +138,8 @@ func (r *Reconciler) settleLists(pl *plan) {
 	}
 	m := l.merge
 	if pl.out != nil {
-		files := make([]string, 0, len(pl.out.Files))
-		for file := range pl.out.Files {
-			files = append(files, file)
-		}
-		m.Now = manifestsOf(files)
-		m.Is = func(entry string) bool { return pl.out.Write[entry] != nil || l.there[entry] }
+		m.Now = pl.out.Lock.Resources()
+		m.Is = func(entry string) bool { return pl.out.Write[entry] != nil || m.Was(entry) }
 	}
 	if l.relist {
 		m.Current = nil

@@ -24,7 +24,7 @@ import (
 // another one is retired as a whole. Its list then names what it had and what still
 // exists elsewhere, as stubs that Flux skips when it applies and that stay in the
 // Kustomization's inventory: nothing of them is pruned. Its successor has another
-// name. See docs/decisions/0014-flux-kustomizations.md for why this is safe whatever
+// name. See docs/decisions/0016-flux-kustomizations.md for why this is safe whatever
 // the order in which a cluster learns of it.
 
 // fluxDir is the folder, below a ResourceSet's, of all that is there for Flux. No

@@ -42,6 +42,9 @@ func fluxFiles(rs *api.ResourceSet, targetPath string, lock *Lock) (map[string][
 // Resources are the entries of the kustomization.yaml of a ResourceSet's folder.
 func (l *Lock) Resources() []string {
 	var entries []string
+	if l == nil {
+		return nil
+	}
 	if l.Flux != nil {
 		if l.Flux.Protected != "" {
 			entries = append(entries, fluxDir+"/"+protectDir)
