@@ -38,7 +38,8 @@ bench: ## measure, as ratios taken side by side in one run (LARGE=1: also on 300
 	$(GO) test -run '^$$' -bench 'Writer|Contention' -benchtime 1x -timeout 90m ./pkg/gitwriter $(if $(LARGE),-args -large)
 	$(GO) test -run '^$$' -bench History10000 -benchtime 1x -timeout 30m ./internal/audit
 	$(GO) test -run '^$$' -bench 'Build$$|Layout|Lock' -benchtime 3x ./pkg/expand
-	$(GO) test -run '^$$' -bench 'Parse10kInputs|ReadAfterOneChange|Polls' -benchtime 3x ./pkg/api ./pkg/source ./pkg/source/github ./pkg/source/gitlab ./pkg/source/gitea
+	$(GO) test -run '^$$' -bench 'Parse10kInputs|ReadAfterOneChange' -benchtime 3x ./pkg/api ./pkg/source
+	$(GO) test -run '^$$' -bench Polls -benchtime 1x ./pkg/source/github ./pkg/source/gitlab ./pkg/source/gitea
 
 golden: ## rewrite the golden files; read the diff afterwards
 	$(GO) test ./pkg/expand -update

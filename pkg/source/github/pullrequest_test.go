@@ -477,34 +477,3 @@ func FuzzPage(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkPolls is what polling 500 unchanged pull requests costs: requests and
-// rate limit for one poll, where a client that reads the pages anew pays for five.
-func BenchmarkPolls(b *testing.B) {
-	gh := forgetest.NewGitHub()
-	defer gh.Close()
-	repo := gh.Repo("acme/app")
-	for range 500 {
-		repo.Open(forgetest.PR{})
-	}
-	p, err := NewPullRequests(provider.Config{Object: &api.ResourceSetInputProvider{
-		Spec: api.InputProviderSpec{URL: repo.WebURL(), Filter: api.Filter{Limit: 1000}},
-	}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := p.Fetch(b.Context(), nil); err != nil {
-		b.Fatal(err)
-	}
-	gh.Forget()
-	spent, polls := gh.Spent(), 0
-	for b.Loop() {
-		result, err := p.Fetch(b.Context(), nil)
-		if err != nil || len(result.Inputs) != 500 {
-			b.Fatal(len(result.Inputs), err)
-		}
-		polls++
-	}
-	b.ReportMetric(float64(len(gh.Requests()))/float64(polls), "requests/op")
-	b.ReportMetric(float64(gh.Spent()-spent)/float64(polls), "ratelimit/op")
-}
