@@ -10,7 +10,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: image help build test lint demo bench golden fuzz integration tidy clean
+.PHONY: help build test lint demo bench golden fuzz components integration tidy image clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,7 +52,12 @@ fuzz: ## run every fuzz test for FUZZTIME
 	  done; \
 	done
 
-integration: build ## run the slow tests, and the black-box ones against real Git servers
+# Versions are in the go.mod there. The first time takes minutes; afterwards Go's build
+# cache has all of it.
+components: ## build what the integration tests run against: etcd and the API server of Kubernetes
+	cd integration/flux && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../bin/ ./etcd ./kube-apiserver
+
+integration: build components ## run the slow tests, and the black-box ones against real Git servers and a real API server
 	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand
 	$(GO) test -count 1 -run TestScripts ./cmd/renderer
 	cd deploy/image && $(GO) vet ./... && $(GO) test -count 1 ./...
@@ -67,4 +72,4 @@ image: build ## assemble the container image as an OCI layout in dist/image, wit
 	cd deploy/image && $(GO) run . -binary ../../$(BIN) -out ../../dist/image -tag '$(TAG)'
 
 clean: ## remove what was built
-	rm -rf bin dist
+	rm -rf bin dist integration/bin
