@@ -21,7 +21,7 @@ const trailerVersion = "Renderer-Version"
 // version, theirs stay, so that one folder changes hands at most once (DESIGN, rule
 // 10). Anything else that carries our trailers was not rendered from what it says: it
 // is held like any other change of somebody else, and reported (rule 7, and
-// docs/decisions/0014).
+// docs/decisions/0017).
 func (r *Reconciler) agree(pl *plan, rs *api.ResourceSet, base *gitwriter.Snapshot) error {
 	mine, ok := r.written[pl.dir]
 	if !ok || pl.out == nil || !pl.out.Changed() || pl.previous == nil || pl.previous.lock == nil {
