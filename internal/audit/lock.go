@@ -43,7 +43,7 @@ func (r *Repository) lock(folder plumbing.Hash) (*lockFile, error) {
 		return nil, err
 	}
 	file := &lockFile{}
-	file.lock, file.err = expand.ParseLock(data)
+	file.lock, file.err = expand.ReadLock(data)
 	if len(r.locks) >= maxLocks {
 		clear(r.locks)
 	}

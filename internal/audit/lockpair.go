@@ -24,12 +24,12 @@ func (r *Repository) lockPair(before, after plumbing.Hash) (old, new *expand.Loc
 	}
 	oldText, newText = withoutCommon(oldText, newText)
 	if hadLock {
-		if old, err = expand.ParseLock([]byte(oldText)); err != nil {
+		if old, err = expand.ReadLock([]byte(oldText)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if hasLock {
-		if new, err = expand.ParseLock([]byte(newText)); err != nil {
+		if new, err = expand.ReadLock([]byte(newText)); err != nil {
 			return nil, nil, err
 		}
 	}

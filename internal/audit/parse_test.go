@@ -121,13 +121,13 @@ func FuzzWithoutCommon(f *testing.F) {
 	f.Add("\nsets:\n  - a", "\nsets:\n  - \n\n")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		one, two := withoutCommon(a, b)
-		before, err1 := expand.ParseLock([]byte(a))
-		after, err2 := expand.ParseLock([]byte(b))
+		before, err1 := expand.ReadLock([]byte(a))
+		after, err2 := expand.ReadLock([]byte(b))
 		if err1 != nil || err2 != nil {
 			return
 		}
-		less1, err1 := expand.ParseLock([]byte(one))
-		less2, err2 := expand.ParseLock([]byte(two))
+		less1, err1 := expand.ReadLock([]byte(one))
+		less2, err2 := expand.ReadLock([]byte(two))
 		if err1 != nil || err2 != nil {
 			t.Fatalf("not readable any more: %v, %v", err1, err2)
 		}

@@ -109,6 +109,35 @@ func TestRule02_WithoutARecordNothingIsTouched(t *testing.T) {
 	w.has("red", "blue")
 }
 
+// A value that somebody changed in inputs.lock is no record: it is not rendered, not
+// even where it is all that there is; it is reported until the file is put right.
+func TestRule02_EditedRecordIsNotUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	const lock = "clusters/generated/apps/app/inputs.lock"
+	good := w.repo.Read("main", lock)
+	edited := strings.Replace(good, `"red"`, `"pink"`, 1)
+	if edited == good {
+		t.Fatalf("no value to edit in:\n%s", good)
+	}
+	w.repo.Commit("main", "Paint it", map[string]string{lock: edited})
+	w.restart()
+	w.orchestrator.Break(forgetest.Status(http.StatusBadGateway, "down"))
+	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "      data:\n", "      data:\n        added: \"yes\"\n", 1)})
+	report := w.unchanged(w.once)
+	w.problem(report, "ResourceSet apps/app", "inputs.lock", "edited by hand")
+	w.orchestrator.Heal()
+	report = w.unchanged(w.once)
+	w.problem(report, "ResourceSet apps/app", "inputs.lock", "edited by hand")
+
+	w.repo.Commit("main", "Put it back", map[string]string{lock: good})
+	w.ok()
+	if text := w.repo.Read("main", "clusters/generated/apps/app/tenants-red/apps_app-red__ConfigMap.yaml"); !strings.Contains(text, "added:") {
+		t.Errorf("the ResourceSet did not go on:\n%s", text)
+	}
+}
+
 // FR-62: outside its window a provider holds what it exported inside.
 func TestRule02_OutsideTheScheduleWindow(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@
 package expand
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +18,9 @@ import (
 const (
 	lockHeader  = "# What this folder was rendered from. Written by renderer, applied by nobody.\n"
 	versionLine = "version: "
-	allSets     = "all"
+	// checksumLine, the second, holds the SHA-256 of all that follows it.
+	checksumLine = "checksum: \""
+	allSets      = "all"
 )
 
 // Encode returns the bytes of inputs.lock.
@@ -30,6 +34,11 @@ func (l *Lock) Encode() []byte {
 	}
 	out = strconv.AppendInt(out, version, 10)
 	out = append(out, '\n')
+	out = append(out, checksumLine...)
+	sum := len(out)
+	out = append(out, make([]byte, hex.EncodedLen(sha256.Size))...)
+	out = append(out, '"', '\n')
+	body := len(out)
 	doc := map[string]any{
 		"resourceSet":   l.ResourceSet,
 		"kustomization": l.Kustomization,
@@ -52,7 +61,22 @@ func (l *Lock) Encode() []byte {
 		sets[i] = l.Sets[i].document()
 	}
 	doc["sets"] = sets
-	return appendMap(out, doc, 0)
+	out = appendMap(out, doc, 0)
+	digest := sha256.Sum256(out[body:])
+	hex.Encode(out[sum:], digest[:])
+	return out
+}
+
+// checkSum reports whether the rest of a lock is what its checksum says. It is no
+// proof of anything, for who edits the one can edit the other: it tells an edit by
+// hand, which looks like a record and is none, from what a renderer wrote. A lock
+// without one is older than checksums.
+func checkSum(want string, rest string) bool {
+	if strings.Contains(rest, "\r\n") {
+		rest = strings.ReplaceAll(rest, "\r\n", "\n") // a checkout on Windows that was committed
+	}
+	digest := sha256.Sum256([]byte(rest))
+	return want == hex.EncodeToString(digest[:])
 }
 
 func (f SharedFile) document() map[string]any {
@@ -118,32 +142,50 @@ func textList(texts []string) []any {
 }
 
 // ParseLock reads inputs.lock. The error is a [*NewerLockError] or a
-// [*DamagedLockError]: a lock is either understood whole or not at all. No path that
-// a parsed lock holds leaves the ResourceSet's folder.
+// [*DamagedLockError]: a lock is either understood whole or not at all, and one that
+// was edited by hand is damaged. No path that a parsed lock holds leaves the
+// ResourceSet's folder.
 func ParseLock(data []byte) (*Lock, error) {
+	lock, intact, err := readLock(data)
+	if err == nil && !intact {
+		return nil, &DamagedLockError{Msg: "was edited by hand: what it records is not used"}
+	}
+	return lock, err
+}
+
+// ReadLock is ParseLock without the checksum: for those who look at what somebody
+// wrote, or at a part of a lock, and act on nothing in it.
+func ReadLock(data []byte) (*Lock, error) {
+	lock, _, err := readLock(data)
+	return lock, err
+}
+
+func readLock(data []byte) (lock *Lock, intact bool, err error) {
 	if len(data) > maxLockBytes {
-		return nil, &DamagedLockError{Msg: fmt.Sprintf("larger than %d bytes", maxLockBytes)}
+		return nil, false, &DamagedLockError{Msg: fmt.Sprintf("larger than %d bytes", maxLockBytes)}
 	}
 	r := &yamlReader{data: string(data)}
 	r.next()
 	text, ok := strings.CutPrefix(r.text, versionLine)
 	version, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil || version < 1 || r.indent > 0 {
-		return nil, &DamagedLockError{Line: r.line, Msg: "does not begin with a version"}
+		return nil, false, &DamagedLockError{Line: r.line, Msg: "does not begin with a version"}
 	}
 	if version > LockVersion {
-		return nil, &NewerLockError{Version: version}
+		return nil, false, &NewerLockError{Version: version}
 	}
+	_, summed, _ := strings.Cut(r.data, "\n")
 	doc, err := readYAML(r)
 	if err != nil {
 		damaged := &DamagedLockError{Msg: err.Error()}
 		if at := (*lineError)(nil); errors.As(err, &at) {
 			damaged.Line, damaged.Msg = at.line, at.msg
 		}
-		return nil, damaged
+		return nil, false, damaged
 	}
 	fields := fieldReader{doc: doc}
-	lock := &Lock{
+	sum := fields.text("checksum")
+	lock = &Lock{
 		ResourceSet:   fields.text("resourceSet"),
 		Kustomization: fields.text("kustomization"),
 		Keys:          fields.texts("keys"),
@@ -160,9 +202,9 @@ func ParseLock(data []byte) (*Lock, error) {
 		fields.err = lock.check()
 	}
 	if fields.err != nil {
-		return nil, &DamagedLockError{Msg: fields.err.Error()}
+		return nil, false, &DamagedLockError{Msg: fields.err.Error()}
 	}
-	return lock, nil
+	return lock, sum == "" || checkSum(sum, summed), nil
 }
 
 func (l *Lock) readShared(fields *fieldReader, shared map[string]any) {

@@ -114,7 +114,9 @@ func TestDamagedLocks(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"empty":             {"", "does not begin with a version"},
 		"not YAML":          {"<<<<<<< HEAD\n" + good, "does not begin with a version"},
-		"a merge conflict":  {edit("sets:", "<<<<<<< HEAD\nsets:"), "inputs.lock:5: neither a key"},
+		"a merge conflict":  {edit("sets:", "<<<<<<< HEAD\nsets:"), "inputs.lock:6: neither a key"},
+		"another value":     {edit(`"8492c0b"`, `"8492c0c"`), "edited by hand"},
+		"a comment":         {edit("sets:", "# mine\nsets:"), "edited by hand"},
 		"cut":               {good[:len(good)/2], "inputs.lock"},
 		"unknown field":     {good + "unknown: 1\n", `unknown field "unknown"`},
 		"repeated key":      {edit("resourceSet:", "kustomization: \"\"\nresourceSet:"), "repeated or not in its sorted place"},
@@ -143,6 +145,25 @@ func TestDamagedLocks(t *testing.T) {
 				t.Error("no hint")
 			}
 		})
+	}
+}
+
+// A checkout on Windows that was committed is no edit, and a lock that is older than
+// checksums is read.
+func TestLockChecksum(t *testing.T) {
+	want := exampleLock()
+	text := string(want.Encode())
+	line := strings.SplitAfter(text, "\n")[2]
+	if !strings.HasPrefix(line, checksumLine) {
+		t.Fatalf("third line: %q", line)
+	}
+	for name, other := range map[string]string{
+		"CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "none": strings.Replace(text, line, "", 1),
+	} {
+		lock, err := ParseLock([]byte(other))
+		if err != nil || string(lock.Encode()) != text {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
