@@ -285,3 +285,40 @@ func TestCELOf(t *testing.T) {
 		t.Error("no error for an open text")
 	}
 }
+
+// What Flux could not build stays out of Git, with the reason; other sets go on.
+func TestPreflightHoldsOneSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	// Flux refuses an object without a namespace, and with it all of its part.
+	text := `apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata: {name: app, namespace: apps, annotations: {renderer/allow-structure: "true"}}
+spec:
+  inputsFrom: [{name: tenants}]
+  resourcesTemplate: |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: app-<< inputs.tenant >>
+      <<- if ne inputs.version "bare" >>
+      namespace: apps
+      <<- end >>
+    data: {version: << inputs.version | quote >>}
+`
+	w.define(map[string]string{"app.yaml": text})
+	w.tenants("red=bare", "blue")
+	w.problem(w.once(), "tenants-red", "names no namespace", "metadata.namespace")
+	w.has("blue")
+	w.tenants("red", "blue")
+	w.ok()
+	w.tenants("red=bare", "blue=2.0")
+	w.problem(w.once(), "tenants-red", "names no namespace")
+	w.contains(redFile, "1.0")
+	w.contains(strings.Replace(redFile, "red", "blue", 2), "2.0")
+	w.unchanged(w.once)
+	w.tenants("red=3.0", "blue=2.0")
+	w.ok()
+	w.contains(redFile, "3.0")
+}

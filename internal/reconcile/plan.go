@@ -130,6 +130,7 @@ func (r *Reconciler) plan(ctx context.Context, base *gitwriter.Snapshot, p *pass
 	}
 	r.settle(p.plans)
 	r.handOver(p.plans)
+	r.preflight(p.plans)
 	r.forget(wanted)
 	for _, pl := range p.plans {
 		r.settleLists(pl)

@@ -226,7 +226,7 @@ func (w *world) has(tenants ...string) {
 	var got []string
 	for _, file := range w.generated() {
 		rest, ok := strings.CutPrefix(file, "apps/app/")
-		if !ok {
+		if !ok || strings.HasPrefix(rest, fluxFolder+"/") {
 			continue
 		}
 		folder, _, inSet := strings.Cut(rest, "/")

@@ -191,5 +191,22 @@ func (f *LockedFlux) Last() []string {
 	return names
 }
 
+// Parts are the names of the Kustomizations that apply the manifests, by the path of
+// the manifest; none while it is not Kustomizations of the ResourceSet's own.
+func (l *Lock) Parts() map[string]string {
+	if !l.Managed() {
+		return nil
+	}
+	names := make(map[partKey]string, len(l.Flux.Parts))
+	for _, part := range l.Flux.Parts {
+		names[part.key()] = part.Name
+	}
+	parts := map[string]string{}
+	for file, key := range assignment(l) {
+		parts[file] = names[key]
+	}
+	return parts
+}
+
 // Managed reports whether Kustomizations of the ResourceSet's own apply its manifests.
 func (l *Lock) Managed() bool { return l != nil && l.Flux.Managed() }
