@@ -9,12 +9,6 @@ import (
 	"resourceset.example/renderer/pkg/api"
 )
 
-// Annotations by which the operator copies data of the live cluster into objects.
-const (
-	annotationCopyFrom     = api.Group + "/copyFrom"
-	annotationChecksumFrom = api.Group + "/checksumFrom"
-)
-
 // refusal is why an object must not be written, or nil. Doubts become warnings.
 func (l *layout) refusal(object *Object) error {
 	if len(l.Refused) > 0 {
@@ -27,15 +21,8 @@ func (l *layout) refusal(object *Object) error {
 	if msg, hint := invalidName(object); msg != "" {
 		return l.fault(object, msg, hint)
 	}
-	metadata, _ := object.Content["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if from, ok := annotations[annotationCopyFrom]; ok {
-		return l.copyFault(object, from)
-	}
-	if _, ok := annotations[annotationChecksumFrom]; ok {
-		l.out.Warnings = append(l.out.Warnings, l.fault(object,
-			"the annotation "+annotationChecksumFrom+" is not acted on yet",
-			"the object is written as it is; its pods do not restart when what it names changes"))
+	if err := l.unresolved(object); err != nil {
+		return err
 	}
 	if l.AllowPlainSecrets {
 		return nil
@@ -50,7 +37,7 @@ func (l *layout) refusal(object *Object) error {
 
 func (l *layout) copyFault(object *Object, from any) error {
 	msg := fmt.Sprintf("the annotation %s: %v wants data of the live cluster, which renderer does not read", annotationCopyFrom, from)
-	hint := "write the data into the template, or have it copied inside the cluster"
+	hint := "render the ConfigMap that it names with the same ResourceSet, write the data into the template, or have it copied inside the cluster"
 	if object.ID.Kind == "Secret" {
 		msg = fmt.Sprintf("the annotation %s: %v would put the plain text of a Secret into Git", annotationCopyFrom, from)
 		hint = "have the Secret made in the cluster, by an ExternalSecret or a replicator, or encrypt it with SOPS"

@@ -103,12 +103,12 @@ func TestRule08FR85CopyFromIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Failed) != 2 || !strings.Contains(out.Failed[0].Err.Error(), "plain text of a Secret") ||
+	if len(out.Failed) != 3 || !strings.Contains(out.Failed[0].Err.Error(), "plain text of a Secret") ||
 		!strings.Contains(out.Failed[1].Err.Error(), "live cluster") {
 		t.Errorf("failed: %v", out.Failed)
 	}
-	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0].Error(), "not acted on yet") {
-		t.Errorf("warnings: %v", out.Warnings)
+	if text := out.Failed[2].Err.Error(); !strings.Contains(text, `"flux-system/docker-auth" is not of the form`) {
+		t.Error(text)
 	}
 }
 

@@ -113,6 +113,7 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 		}
 	}
 	r.Objects = merge.objects
+	resolveReferences(r.Objects)
 	r.Warnings = append(r.Warnings, merge.warnings...)
 	if merge.err != nil {
 		r.Objects = nil
