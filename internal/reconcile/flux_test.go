@@ -100,6 +100,9 @@ func TestFluxFromFirstToLast(t *testing.T) {
 // Rule 15: target.flux goes on and off again, across restarts; each time what had the
 // objects keeps them until the other has them.
 func TestRule15_FluxIsSwitched(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()

@@ -338,7 +338,7 @@ func FuzzRule15_NothingJumps(f *testing.F) {
 
 func TestRule15_NothingJumps(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{15})
-	for n := range 100 {
+	for n := range 60 {
 		data := make([]byte, 150)
 		if _, err := random.Read(data); err != nil {
 			t.Fatal(err)
