@@ -5,12 +5,12 @@ package secrets
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"resourceset.example/renderer/internal/escape"
 )
 
 // MinLength is the length of the shortest value that is looked for. Shorter ones
@@ -116,10 +116,7 @@ func forms(value string) []string {
 	}
 	var all []string
 	for _, part := range parts {
-		all = append(all, part, url.QueryEscape(part), url.PathEscape(part), strings.ReplaceAll(part, "'", "''"))
-		if quoted, err := json.Marshal(part); err == nil {
-			all = append(all, string(quoted[1:len(quoted)-1]), unescapeHTML(string(quoted[1:len(quoted)-1])))
-		}
+		all = append(all, escape.Forms(part)...)
 	}
 	all = append(all, base64Cores(trimmed)...)
 	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < MinLength })
@@ -142,11 +139,6 @@ func telltaleLines(value string) []string {
 		afterHeader = isHeader
 	}
 	return lines
-}
-
-// unescapeHTML undoes what encoding/json does to three characters and others do not.
-func unescapeHTML(s string) string {
-	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(s)
 }
 
 // base64Cores are the texts of which one is in every base64 text that encodes

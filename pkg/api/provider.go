@@ -207,9 +207,21 @@ func (d *decoder) checkFilters(t providerType, s *InputProviderSpec) {
 	if s.Type == TypeGitRepositoryPath && len(s.Filter.IncludePath) == 0 {
 		d.faultMissing(d.line("spec", nil), "spec.filter.includePath", `what to look for, like ["apps/*"] or ["tenants/*.yaml"]`)
 	}
+	d.checkLabels("spec.filter.labels", s.Filter.Labels)
+	d.checkLabels("spec.skip.labels", s.Skip.Labels)
 	if len(s.Skip.Labels) > 0 && t.noLabels {
 		d.forbid(true, "spec.skip.labels", s.Type)
 	} else if len(s.Skip.Labels) > 0 && !slices.Contains(t.filters, "labels") {
 		d.warn(d.line("spec.skip.labels", nil), "take it out", "spec.skip.labels has no effect with type %s", s.Type)
+	}
+}
+
+// checkLabels refuses a label without a name: no item has it, so that all would go.
+func (d *decoder) checkLabels(path string, labels []string) {
+	for _, label := range labels {
+		if strings.TrimSpace(strings.TrimPrefix(label, "!")) == "" {
+			d.fault(d.line(path, nil), "name a label, or take it out", "%s has an empty label, which no item has", path)
+			return
+		}
 	}
 }

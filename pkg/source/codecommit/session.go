@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/codecommit"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go"
 
 	"resourceset.example/renderer/pkg/source/provider"
@@ -127,6 +128,7 @@ func (s *session) identity() string {
 func (s *session) openAPI(ctx context.Context, settings aws.Config) (*codecommit.Client, error) {
 	options := codecommit.NewFromConfig(settings, func(o *codecommit.Options) {
 		o.Retryer = aws.NopRetryer{}
+		o.Logger = logging.Nop{} // what is wrong is in the error
 		if s.repo.fips {
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateEnabled
 		}

@@ -37,16 +37,19 @@ func config(kind, url string) provider.Config {
 
 func TestContract(t *testing.T) {
 	for field, kind := range map[string]struct {
-		make func(provider.Config) (providertest.Fetcher, error)
-		ref  func(n int) string
+		make   func(provider.Config) (providertest.Fetcher, error)
+		ref    func(n int) string
+		fewest int // a repository that shows nothing at all is not believed
 	}{
 		"branch": {
 			func(cfg provider.Config) (providertest.Fetcher, error) { return NewBranches(cfg) },
 			func(n int) string { return fmt.Sprintf("refs/heads/b%03d", n) },
+			1,
 		},
 		"tag": { // counted backwards, for the order is that of names backwards
 			func(cfg provider.Config) (providertest.Fetcher, error) { return NewTags(cfg) },
 			func(n int) string { return fmt.Sprintf("refs/tags/t%03d", 999-n) },
+			0,
 		},
 	} {
 		t.Run(field, func(t *testing.T) {
@@ -56,16 +59,30 @@ func TestContract(t *testing.T) {
 				server.RequireLogin(testUser, testPassword)
 				cfg := config("", server.URL+"/acme/app.git")
 				cfg.Secret = provider.Secret{"username": []byte(testUser), "password": []byte(testPassword)}
+				if kind.fewest == 0 {
+					server.SetRef("refs/heads/main", sha("main"), "")
+				}
 				n := 0
 				add := func() { n++; server.SetRef(kind.ref(n), sha(fmt.Sprint(n)), "") }
 				for range items {
 					add()
 				}
 				return providertest.Fixture{
-					Server: server, Config: cfg, New: kind.make, Add: add, CredentialKey: "password", KeyField: field,
+					Server: server, Config: cfg, New: kind.make, Add: add, CredentialKey: "password", KeyField: field, Fewest: kind.fewest,
 				}
 			})
 		})
+	}
+}
+
+// Rule 1: a server that shows nothing at all may only hide it.
+func TestRule01_NoRefsIsNoList(t *testing.T) {
+	server := forgetest.NewGit()
+	t.Cleanup(server.Close)
+	cfg := config("", server.URL+"/acme/app.git")
+	branches, err := NewBranches(cfg)
+	if got := refusal(t, branches, err); got.Reason != provider.Implausible || got.Hint == "" {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -74,7 +74,11 @@ func (p *Paths) Fetch(ctx context.Context, previous []api.Input) (provider.Resul
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Export(p.object, "path", items, previous)
+	result, err := provider.Export(p.object, "path", items, previous)
+	if len(items) == 0 {
+		result.Warnings = append(result.Warnings, "nothing in the repository matches filter.includePath")
+	}
+	return result, err
 }
 
 // resolve finds the commit that a revision names. A name that is both a branch and a

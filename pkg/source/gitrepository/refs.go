@@ -40,6 +40,13 @@ func (r *repository) page(ctx context.Context, _ string, _ *listing.Page[*gitwri
 	if err != nil {
 		return nil, describe(err)
 	}
+	if len(refs.Branches)+len(refs.Tags) == 0 {
+		// An empty repository, and one whose refs this credential may not see, look the same.
+		return nil, &provider.Error{
+			Reason: provider.Implausible, Msg: "the server shows no branch and no tag",
+			Hint: "check that the repository is not empty and that the credential may read it; the last good list stands",
+		}
+	}
 	return &listing.Page[*gitwriter.Refs]{Items: []*gitwriter.Refs{refs}, Keys: []string{""}}, nil
 }
 

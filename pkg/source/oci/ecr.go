@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
+	"github.com/aws/smithy-go/logging"
 	"github.com/google/go-containerregistry/pkg/authn"
 
 	"resourceset.example/renderer/pkg/source/provider"
@@ -99,6 +100,7 @@ func (l *ecrLogin) client(ctx context.Context) (*ecr.Client, error) {
 	}
 	return ecr.NewFromConfig(*l.aws, func(o *ecr.Options) {
 		o.HTTPClient, o.Retryer = signedRequests{l.cfg}, aws.NopRetryer{}
+		o.Logger = logging.Nop{} // what is wrong is in the error
 	}), nil
 }
 

@@ -219,3 +219,17 @@ func TestParseURL(t *testing.T) {
 		t.Errorf("got %v, %v", u, err)
 	}
 }
+
+// A date, a moving tag and a commit in digits are no versions, as for the operator:
+// none of them may become the newest.
+func TestSemverIsStrict(t *testing.T) {
+	object := &api.ResourceSetInputProvider{Spec: api.InputProviderSpec{Filter: api.Filter{Semver: ">=1.0.0", Limit: 1}}}
+	var items []Item
+	for _, tag := range []string{"20240115", "1234567", "v1", "6", "6.6", "2024.01.15", "01.2.3", "6.5.0", "v6.6.0", "latest"} {
+		items = append(items, Item{Key: tag, Input: api.Input{"tag": tag}})
+	}
+	result, err := ExportTags(object, items, nil)
+	if err != nil || len(result.Inputs) != 1 || result.Inputs[0]["tag"] != "v6.6.0" || result.Matched != 2 {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}

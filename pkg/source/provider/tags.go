@@ -78,9 +78,11 @@ func newRange(text string, filter *Filter) (*versionRange, error) {
 	return &versionRange{constraint: constraint, filter: filter}, nil
 }
 
-// version returns the version that a tag is, or nil if it is none in the range.
+// version returns the version that a tag is, or nil if it is none in the range. A
+// version has three numbers, perhaps after a "v", as for Flux and the operator:
+// otherwise a date, a moving "v1" or a commit in digits would be the newest version.
 func (r *versionRange) version(tag string) *semver.Version {
-	version, err := semver.NewVersion(tag)
+	version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
 	if err != nil || !r.filter.Tag(tag) || !r.constraint.Check(version) {
 		return nil
 	}

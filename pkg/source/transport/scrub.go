@@ -5,8 +5,9 @@ package transport
 import (
 	"encoding/base64"
 	"net/http"
-	"net/url"
 	"strings"
+
+	"resourceset.example/renderer/internal/escape"
 )
 
 // minHidden is the length of the shortest text that is hidden: shorter ones would
@@ -29,10 +30,9 @@ func scrub(sent *http.Request, text string) string {
 		if len(secret) < minHidden {
 			continue
 		}
-		for _, form := range []string{
-			secret, url.QueryEscape(secret), url.PathEscape(secret),
-			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
-		} {
+		forms := append(escape.Forms(secret),
+			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)))
+		for _, form := range forms {
 			pairs = append(pairs, form, "[redacted]")
 		}
 	}
