@@ -4,7 +4,14 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,24 +27,32 @@ type kubeObject = *unstructured.Unstructured
 // its own namespaces and its own Flux objects in it.
 type fleet struct {
 	*cluster.Cluster
+	events *eventDesk
 }
 
-// TestFlux has what needs a cluster.
+// TestFlux follows the product's whole promise: what the inputs say is in the cluster,
+// by way of Git and Flux.
 func TestFlux(t *testing.T) {
 	f := newFleet(t)
 	t.Run("Deployment", f.deployment)
 	t.Run("Chart", f.chart)
+	f.withFlux(t)
+	t.Run("Tenants", f.tenants)
+	t.Run("GitHub", f.gitHub)
+	t.Run("Outages", f.outages)
 }
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
+	f := &fleet{events: newEventDesk(t)}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	c, err := cluster.Start(ctx, cluster.Options{Programs: programs(t), Module: "flux", Dir: t.TempDir()})
+	c, err := cluster.Start(ctx, cluster.Options{Programs: programs(t), Module: "flux", Dir: t.TempDir(), Events: f.events.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.Cluster = c
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(c.Logs())
@@ -45,7 +60,17 @@ func newFleet(t *testing.T) *fleet {
 		c.Close()
 	})
 	t.Logf("the cluster runs after %s", time.Since(began).Round(time.Millisecond))
-	return &fleet{Cluster: c}
+	return f
+}
+
+// withFlux starts the controllers of Flux.
+func (f *fleet) withFlux(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	must(t, f.StartFlux(ctx))
+	t.Logf("Flux runs after %s more", time.Since(began).Round(time.Millisecond))
 }
 
 // programs is the folder that `make components` fills.
@@ -58,5 +83,120 @@ func programs(t testing.TB) string {
 	return dir
 }
 
-// previews is a namespace of the examples.
-const previews = "podinfo-preview"
+// follow has Flux apply a folder, until the test ends.
+func (f *fleet) follow(t *testing.T, s *cluster.Sync) {
+	t.Helper()
+	must(t, f.Follow(t.Context(), s))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := f.Unfollow(ctx, s); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// applied waits until Flux has applied a commit.
+func (f *fleet) applied(t *testing.T, s *cluster.Sync, commit string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	must(t, f.Applied(ctx, s, commit))
+}
+
+// names waits until exactly these objects of a kind are in a namespace.
+func (f *fleet) names(t *testing.T, apiVersion, kind, namespace string, want ...string) map[string]kubeObject {
+	t.Helper()
+	var objects map[string]kubeObject
+	var err error
+	eventually(t, kind+"s of "+namespace+": "+strings.Join(want, ", "), func() bool {
+		objects, err = f.List(t.Context(), apiVersion, kind, namespace)
+		if err != nil || len(objects) != len(want) {
+			return false
+		}
+		for _, name := range want {
+			if objects[name] == nil {
+				return false
+			}
+		}
+		return true
+	})
+	return objects
+}
+
+// same reports an object that is not the one that it was: it was deleted in between.
+func same(t *testing.T, before, after kubeObject) {
+	t.Helper()
+	if before.GetUID() != after.GetUID() {
+		t.Errorf("%s %s was deleted and made again", after.GetKind(), after.GetName())
+	}
+}
+
+// text is a field of an object.
+func text(o kubeObject, fields ...string) string {
+	s, _, _ := unstructured.NestedString(o.Object, fields...)
+	return s
+}
+
+// seed is one of the examples that the project started from.
+func seed(t testing.TB, name string, replace ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "cmd", "renderer", "testdata", "seeds", name))
+	must(t, err)
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(string(content), replace[i]) {
+			t.Fatalf("%s does not say %q", name, replace[i])
+		}
+	}
+	return strings.NewReplacer(replace...).Replace(string(content))
+}
+
+// An eventDesk takes Flux events, as an orchestrator or notification-controller does.
+type eventDesk struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []event
+}
+
+// An event has of a Flux event what the tests look at.
+type event struct {
+	InvolvedObject      struct{ Kind, Namespace, Name string }
+	Severity, Reason    string
+	Message             string
+	Metadata            map[string]string
+	ReportingController string
+}
+
+func newEventDesk(t testing.TB) *eventDesk {
+	t.Helper()
+	d := &eventDesk{}
+	d.Server = httptest.NewServer(http.HandlerFunc(d.take))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *eventDesk) take(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	var e event
+	if err != nil || json.Unmarshal(body, &e) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.got = append(d.got, e)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// find is the first event that a controller sent about an object, with a text in its message.
+func (d *eventDesk) find(controller, kind, name, message string) *event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.got {
+		e := &d.got[i]
+		if e.ReportingController == controller && e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name && strings.Contains(e.Message, message) {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"path"
+	"testing"
+	"time"
+
+	"resourceset.example/renderer/integration/cluster"
+	"resourceset.example/renderer/internal/forgetest"
+)
+
+const (
+	helmAPI   = "helm.toolkit.fluxcd.io/v2"
+	sourceAPI = "source.toolkit.fluxcd.io/v1"
+)
+
+// tenants is the example with the orchestrator, with its access by password and client
+// certificate: whom it onboards, upgrades, toggles and offboards is so in the cluster.
+func (f *fleet) tenants(t *testing.T) {
+	w := newWorld(t)
+	desk := newSeedOrchestrator(t, w)
+	r := w.renderer("renderer")
+	r.extra = "events: [{url: " + f.events.URL + "}]\n"
+	must(t, f.CreateNamespace(t.Context(), "apps"))
+	w.repo.Commit("main", "Define the tenants", map[string]string{
+		r.source + "/provider.yaml":    seed(t, "external-service/provider.yaml", "https://my-orchestrator.com", desk.URL),
+		r.source + "/resourceset.yaml": seed(t, "external-service/resourceset.yaml"),
+		r.source + "/alert.yaml":       seed(t, "external-service/alert.yaml"),
+	})
+	sync := &cluster.Sync{Name: "tenants", URL: r.url, Branch: "main", Path: r.target}
+	pass := func() {
+		t.Helper()
+		r.once(0)
+		f.applied(t, sync, w.repo.Head("main"))
+	}
+
+	r.once(0)
+	f.follow(t, sync)
+	f.applied(t, sync, w.repo.Head("main"))
+	first := f.names(t, helmAPI, "HelmRelease", "apps", "app1-tenant1", "app1-tenant2")
+	f.names(t, sourceAPI, "OCIRepository", "apps", "app1-tenant1", "app1-tenant2")
+	if got := text(first["app1-tenant1"], "spec", "values", "features"); got != "feature1,feature2,feature3" {
+		t.Errorf("features of tenant1: %q", got)
+	}
+
+	t.Log("onboard")
+	desk.Add(map[string]any{"tenant": "tenant3", "version": "1.9.0", "featureFlags": []string{"feature1"}})
+	began := time.Now()
+	pass()
+	t.Logf("in the cluster %s after the pass began", time.Since(began).Round(time.Millisecond))
+	second := f.names(t, helmAPI, "HelmRelease", "apps", "app1-tenant1", "app1-tenant2", "app1-tenant3")
+
+	t.Log("upgrade one, toggle another")
+	desk.Update("tenant", "tenant2", "version", "2.0.0")
+	desk.Update("tenant", "tenant3", "featureFlags", []string{"feature1", "feature9"})
+	pass()
+	charts := f.names(t, sourceAPI, "OCIRepository", "apps", "app1-tenant1", "app1-tenant2", "app1-tenant3")
+	if got := text(charts["app1-tenant2"], "spec", "ref", "semver"); got != "2.0.0" {
+		t.Errorf("version of tenant2: %q", got)
+	}
+	third := f.names(t, helmAPI, "HelmRelease", "apps", "app1-tenant1", "app1-tenant2", "app1-tenant3")
+	if got := text(third["app1-tenant3"], "spec", "values", "features"); got != "feature1,feature9" {
+		t.Errorf("features of tenant3: %q", got)
+	}
+	same(t, second["app1-tenant3"], third["app1-tenant3"])
+
+	t.Log("offboard")
+	desk.Remove("tenant", "tenant2")
+	pass()
+	last := f.names(t, helmAPI, "HelmRelease", "apps", "app1-tenant1", "app1-tenant3")
+	f.names(t, sourceAPI, "OCIRepository", "apps", "app1-tenant1", "app1-tenant3")
+	same(t, first["app1-tenant1"], last["app1-tenant1"])
+	if first["app1-tenant1"].GetGeneration() != last["app1-tenant1"].GetGeneration() {
+		t.Error("tenant1 was changed, of which nothing was said")
+	}
+	r.quiet()
+
+	t.Log("events of both reach the orchestrator")
+	eventually(t, "an event of the commit", func() bool {
+		e := f.events.find("renderer", "ResourceSet", "app1", "remove tenant2")
+		return e != nil && e.Severity == "info" && e.Reason == "ReconciliationSucceeded"
+	})
+	eventually(t, "an event of its application", func() bool {
+		return f.events.find("kustomize-controller", "Kustomization", sync.Name, "app1-tenant2") != nil
+	})
+}
+
+// newSeedOrchestrator is the orchestrator of the example, and the secrets to ask it.
+func newSeedOrchestrator(t *testing.T, w *world) *forgetest.Orchestrator {
+	t.Helper()
+	ca, err := forgetest.NewCA()
+	must(t, err)
+	const user, password = "flux", "password-of-the-orchestrator"
+	desk, err := forgetest.NewOrchestrator(forgetest.OrchestratorOptions{Username: user, Password: password, CA: ca, ClientCert: true})
+	must(t, err)
+	t.Cleanup(desk.Close)
+	cert, key, err := ca.Issue("renderer")
+	must(t, err)
+	for name, value := range map[string]string{
+		"my-orchestrator-basic-auth/username":  user,
+		"my-orchestrator-basic-auth/password":  password,
+		"my-orchestrator-client-certs/ca.crt":  string(ca.PEM()),
+		"my-orchestrator-client-certs/tls.crt": string(cert),
+		"my-orchestrator-client-certs/tls.key": string(key),
+	} {
+		w.write(path.Join("secrets", "apps", name), value)
+	}
+	var response struct{ Inputs []map[string]any }
+	must(t, json.Unmarshal([]byte(seed(t, "external-service/response.json")), &response))
+	desk.Set(response.Inputs...)
+	return desk
+}
