@@ -142,6 +142,14 @@ func (w *worker) renderPart(n int) ([]Object, error) {
 	if err == nil && !part.documents && len(objects) == 0 {
 		err = defectf("the annotation "+api.AnnotationReconcile+": disabled leaves an object out", "renders to nothing")
 	}
+	for i := range objects {
+		if err != nil {
+			break
+		}
+		if d := unwritable(&objects[i]); d != nil && !objects[i].excluded() {
+			err = d
+		}
+	}
 	return objects, err
 }
 

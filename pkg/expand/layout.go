@@ -103,9 +103,17 @@ func lay(p LayoutParams) (*Output, error) {
 		return nil, err
 	}
 	l.place()
-	if err := l.encode(); err != nil {
+	unwritten, err := l.encode()
+	if err != nil {
 		return nil, err
 	}
+	if len(unwritten) > 0 { // without their objects other sets may share other files
+		rendering := *p.Rendering
+		rendering.Failed = slices.Concat(rendering.Failed, unwritten)
+		p.Rendering = &rendering
+		return lay(p)
+	}
+	l.collect()
 	l.keepShared()
 	if err := l.finish(); err != nil {
 		return nil, err

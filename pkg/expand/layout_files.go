@@ -17,8 +17,9 @@ import (
 // keeps Flux's post-build substitution away from it.
 const annotationFluxSubstitute = "kustomize.toolkit.fluxcd.io/substitute"
 
-// encode makes the bytes of every placed object, on all processors.
-func (l *layout) encode() error {
+// encode makes the bytes of every placed object, on all processors. An object that no
+// file can be made of is its sets' failure. The error is about one of no set.
+func (l *layout) encode() ([]SetError, error) {
 	substitute := l.ResourceSet.Annotations[api.AnnotationSubstitute] == "true"
 	workers := min(runtime.GOMAXPROCS(0), 1+len(l.placed)/100)
 	var wait sync.WaitGroup
@@ -32,14 +33,22 @@ func (l *layout) encode() error {
 		})
 	}
 	wait.Wait()
+	var failed []SetError
 	var errs []error
 	for i := range l.placed {
-		if err := l.placed[i].err; err != nil {
-			errs = append(errs, fmt.Errorf("%s: %s: %w", l.ResourceSet, l.placed[i].object.ID, err))
+		p := &l.placed[i]
+		if p.err == nil {
+			continue
+		}
+		err := fmt.Errorf("%s: %s: %w", l.ResourceSet, p.object.ID, p.err)
+		if len(p.sets) == 0 {
+			errs = append(errs, err)
+		}
+		for _, set := range p.sets {
+			failed = append(failed, SetError{Set: set, Err: err})
 		}
 	}
-	l.collect()
-	return errors.Join(errs...)
+	return failed, errors.Join(errs...)
 }
 
 // manifest is an object's file. Flux replaces what looks like a variable anywhere in

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -95,22 +96,10 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 		}
 	}
 	r.Warnings = p.doubts(sets, results)
-	total := 0
-	for i := range results {
-		for _, objects := range results[i].objects {
-			total += len(objects)
-		}
-	}
-	merge := newMerge(p, sets, withSets, total)
-	for n, part := range p.parts {
-		for i := range results {
-			if failed[i] != nil {
-				continue
-			}
-			for _, object := range results[i].objects[n] {
-				merge.add(part, i, object)
-			}
-		}
+	merge := p.merge(sets, results, failed, withSets)
+	for len(merge.blamed) > 0 {
+		maps.Copy(failed, merge.blamed)
+		merge = p.merge(sets, results, failed, withSets)
 	}
 	r.Objects = merge.objects
 	resolveReferences(r.Objects)
@@ -129,6 +118,28 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 	}
 	slices.SortFunc(r.Failed, func(a, b SetError) int { return cmp.Compare(a.Set, b.Set) })
 	return r
+}
+
+// merge collects the objects of the sets that did not fail.
+func (p *Program) merge(sets []Set, results []setResult, failed map[int]error, withSets bool) *merge {
+	total := 0
+	for i := range results {
+		for _, objects := range results[i].objects {
+			total += len(objects)
+		}
+	}
+	m := newMerge(p, sets, withSets, total)
+	for n, part := range p.parts {
+		for i := range results {
+			if failed[i] != nil {
+				continue
+			}
+			for _, object := range results[i].objects[n] {
+				m.add(part, i, object)
+			}
+		}
+	}
+	return m
 }
 
 // doubts makes one warning of those that are about the same place of a template.
@@ -183,11 +194,12 @@ type merge struct {
 	objects  []Object
 	differ   map[int]bool // objects that sets make differently
 	warnings []*api.Fault
-	err      error
+	blamed   map[int]error // by index into sets: those that must be left out
+	err      error         // the ResourceSet's own fault
 }
 
 func newMerge(p *Program, sets []Set, withSets bool, total int) *merge {
-	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int, total), differ: map[int]bool{},
+	return &merge{p: p, sets: sets, withSets: withSets, index: make(map[ObjectID]int, total), differ: map[int]bool{}, blamed: map[int]error{},
 		objects: make([]Object, 0, total), parts: make([]*part, 0, total)}
 }
 
@@ -205,10 +217,7 @@ func (m *merge) add(part *part, set int, object Object) {
 	first := m.parts[at]
 	kept := &m.objects[at]
 	if first.order != part.order {
-		if m.err == nil {
-			m.err = m.p.errorIn(part, 0, fmt.Sprintf("%s is in two steps, %q and %q", object.ID, first.step, part.step),
-				"an object belongs to one step; remove it from one of them")
-		}
+		m.twoSteps(first, part, kept, set, &object)
 		return
 	}
 	if m.withSets {
@@ -225,6 +234,32 @@ func (m *merge) add(part *part, set int, object Object) {
 	}
 	m.warnings = append(m.warnings, m.p.warning(part, origin, fmt.Sprintf("%s is there already and is left out", object.ID),
 		"only the first object of a group, kind, namespace and name is kept"))
+}
+
+// twoSteps is about an object that steps have in common. Where the template names it in
+// both, that is the template's fault; else an input named it so, and that set's.
+func (m *merge) twoSteps(first, second *part, kept *Object, set int, object *Object) {
+	fault := func(origin string) *TemplateError {
+		err := m.p.errorIn(second, 0, fmt.Sprintf("%s is in two steps, %q and %q", object.ID, first.step, second.step),
+			"an object belongs to one step; remove it from one of them")
+		err.Origin = origin
+		return err
+	}
+	blamed := []int{set}
+	switch {
+	case !m.withSets || object.Static && kept.Static:
+		if m.err == nil {
+			m.err = fault("")
+		}
+		return
+	case object.Static:
+		blamed = kept.Sets
+	}
+	for _, set := range blamed {
+		if m.blamed[set] == nil {
+			m.blamed[set] = fault(m.sets[set].Origin)
+		}
+	}
 }
 
 // compare reports an object that two sets make differently, once: one of them does not
