@@ -160,7 +160,9 @@ func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *s
 	if digest := after.lock.InputsDigest(); set.digest != digest {
 		e.altered(path.Join(folder, lockName), fmt.Sprintf("does not have the message's Inputs-Digest: it is %s", digest))
 	}
-	e.claimed(set, old, after.lock)
+	if err := e.claimed(set, old, after.lock); err != nil {
+		return err
+	}
 	list, err := e.follows(folder, old, after.lock)
 	if err != nil {
 		return err
@@ -337,53 +339,4 @@ func (e *examination) keptSets(ctx context.Context, dir string, old, lock *expan
 		e.unknown(path.Join(e.Target, dir, kept), fmt.Sprintf("is kept from commit %s, which is %s", proof.Commit[:12], proof.Status))
 	}
 	return nil
-}
-
-// claimed compares the message's lists of input sets with what the records say. A
-// commit that was taken out of the history shows here: the next one changes more
-// than it claims.
-func (e *examination) claimed(set *setClaim, old, lock *expand.Lock) {
-	if old == nil {
-		old = &expand.Lock{}
-	}
-	var added, updated, removed []string
-	for i := range lock.Sets {
-		now := &lock.Sets[i]
-		switch was := old.Set(now.Name); {
-		case was == nil:
-			added = append(added, now.Name)
-		case !now.Kept && !maps.Equal(was.Files, now.Files):
-			updated = append(updated, now.Name)
-		}
-	}
-	for i := range old.Sets {
-		if name := old.Sets[i].Name; lock.Set(name) == nil {
-			removed = append(removed, name)
-		}
-	}
-	for _, list := range []struct {
-		key  string
-		said inputList
-		is   []string
-	}{{"Input-Added", set.added, added}, {"Input-Updated", set.updated, updated}, {"Input-Removed", set.removed, removed}} {
-		is := list.is
-		if list.said.cut {
-			is = is[:min(len(is), len(list.said.names))]
-		}
-		if !slices.Equal(list.said.names, is) {
-			e.altered("", fmt.Sprintf("the message says %s: %s, but it is %s", list.key, enumerate(list.said.names), enumerate(is)))
-		}
-	}
-}
-
-func enumerate(names []string) string {
-	const shown = 5
-	if len(names) == 0 {
-		return "none"
-	}
-	text := strings.Join(names[:min(len(names), shown)], ", ")
-	if more := len(names) - shown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }

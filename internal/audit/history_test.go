@@ -178,8 +178,8 @@ func TestTrailOfDrift(t *testing.T) {
 	edit := w.person("Fix it quickly", map[string]string{redFile: strings.ReplaceAll(original, "v1", "v6")})
 	var lines []string
 	for line := range strings.SplitSeq(message, "\n") {
-		if !strings.HasPrefix(line, "Input-") && !strings.HasPrefix(line, "Trigger: ") {
-			lines = append(lines, line)
+		if line != "Input-Added: tenants-blue" && !strings.HasPrefix(line, "Trigger: ") {
+			lines = append(lines, strings.Replace(line, "Input-Added", "Input-Updated", 1))
 		}
 	}
 	restored := w.person(strings.TrimSpace(strings.Join(lines, "\n"))+"\nUndoes: "+edit+"\nTrigger: drift\n", map[string]string{redFile: original})

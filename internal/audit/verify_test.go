@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"resourceset.example/renderer/internal/config"
 	"resourceset.example/renderer/pkg/expand"
 )
 
@@ -281,6 +282,43 @@ func TestVerifyInlineInputs(t *testing.T) {
 	w.proved(2)
 	// An inline set that is taken out of record and folder alike: it still is defined.
 	_ = hash
+}
+
+// A commit of ours that puts right what somebody edited or deleted says so: the set is
+// in its list although the record is what it was.
+func TestVerifyProvesHandEditsUndone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rendered()
+	undone := func(body string) {
+		t.Helper()
+		hash := w.rendered()
+		w.status(w.verify(Verification{Commit: hash}), hash, Proved)
+		if message := w.message(hash); !strings.Contains(message, "Input-Updated: tenants-red") || !strings.Contains(message, body) {
+			t.Errorf("message without %q:\n%s", body, message)
+		}
+	}
+	for _, edit := range []string{strings.ReplaceAll(w.read(redFile), "v1", "v6"), ""} {
+		w.cfg.Drift = config.DriftHold
+		w.person("By hand", map[string]string{redFile: edit})
+		w.pass()
+		if _, err := w.loop.Release(context.Background(), "apps/app", []string{"tenants-red"}, "olga"); err != nil {
+			t.Fatal(err)
+		}
+		undone("released, hand edit undone")
+
+		w.stop()
+		w.cfg.Drift = config.DriftRestore
+		w.person("By hand again", map[string]string{redFile: edit})
+		undone("red  hand edit undone")
+		w.stop()
+	}
+
+	// The list is still to be that of the commit: a set that was in order is not undone.
+	message := strings.ReplaceAll(w.message("main"), "Input-Updated: tenants-red", "Input-Updated: tenants-blue\nInput-Updated: tenants-red")
+	w.person("By hand", map[string]string{redFile: "a: b\n"})
+	w.reset(w.repo.Git("commit-tree", "main~1^{tree}", "-p", "main", "-m", message))
+	w.finding(w.verify(Verification{Commit: "HEAD"}), w.repo.Head("main"), Altered, "tenants-blue", "but it is tenants-red")
 }
 
 // Others may list their own folders; a merge is judged where its lines were made.

@@ -134,12 +134,18 @@ func (r *Reconciler) describe(pl *plan, m *message) {
 		if !ok {
 			continue
 		}
+		undone := pl.undone[c.Set]
+		if undone != "" && c.Kind == expand.Updated && len(c.Fields) == 0 {
+			change.Reason = undone
+		}
 		if c.Set == sharedFolder && c.Provider == "" && c.Old == nil && c.New == nil {
 			m.Other = "update shared objects"
 			if c.Kind == expand.Removed {
 				m.Other = "remove shared objects"
 			} else if c.Kind == expand.Added {
 				m.Other = "add shared objects"
+			} else if undone != "" {
+				m.Other += ": " + undone
 			}
 			continue
 		}

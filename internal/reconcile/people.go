@@ -69,11 +69,31 @@ func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot, root *rootList)
 		return err
 	}
 	r.holdLists(pl, root, found, released)
+	pl.undoes(edited, released)
 	if r.cfg.Drift == config.DriftRestore {
 		r.rewrite(pl, edited)
 		return nil
 	}
 	return r.yield(pl, found, edited, released)
+}
+
+// undoes notes why sets are written anew that neither inputs nor a definition changed.
+func (pl *plan) undoes(edited, released map[string]bool) {
+	pl.undone = map[string]string{}
+	for set, free := range released {
+		if free {
+			pl.undone[set] = "released"
+		}
+	}
+	moves := pl.moves()
+	for set := range edited {
+		switch {
+		case released[set]:
+			pl.undone[set] = "released, hand edit undone"
+		case !moves[set]:
+			pl.undone[set] = "hand edit undone"
+		}
+	}
 }
 
 // yield holds the sets that people took back. An edited one that is to be something

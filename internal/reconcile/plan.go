@@ -51,10 +51,11 @@ type plan struct {
 	current    bool           // every provider has answered, and none has failed since
 	released   string         // digest of a removal that was held back and is released
 	releasedBy string
-	approval   string // that it was released by, as the commit names it
-	takenBack  bool   // something in it is held as a person left it
-	restores   string // commit of the hand edit that the plan undoes
-	indexed    bool   // files are in the claim index
+	approval   string            // that it was released by, as the commit names it
+	takenBack  bool              // something in it is held as a person left it
+	restores   string            // commit of the hand edit that the plan undoes
+	undone     map[string]string // why a set is written anew although its record stays
+	indexed    bool              // files are in the claim index
 	lists      listed
 
 	problems []*Problem
