@@ -64,6 +64,13 @@ The fields of -o json are documented in docs/history.md.`,
 			if err != nil {
 				return &exitError{code: exitFault, err: err}
 			}
+			begins, err := t.target.Begins(filter.Since)
+			if err != nil {
+				return &exitError{code: exitFault, err: err}
+			}
+			if begins != nil {
+				printWarning(cmd.ErrOrStderr(), begins)
+			}
 			held, err := heldNow(t.cfg.State.Directory, filter)
 			if err != nil {
 				printWarning(cmd.ErrOrStderr(), err)

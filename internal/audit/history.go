@@ -22,7 +22,8 @@ type Filter struct {
 	Since, Until time.Time  // of committing
 }
 
-// History is the timeline of everything below the target path, newest first.
+// History is the timeline of everything below the target path, newest first. What the
+// commits did at which a clone begins ([Repository.Begins]) is not known, and not told.
 func (r *Repository) History(ctx context.Context, target string, filter Filter) ([]Event, error) {
 	watched := target
 	if filter.ResourceSet != "" {
@@ -42,6 +43,9 @@ func (r *Repository) History(ctx context.Context, target string, filter Filter) 
 		}
 		if rel := releaseOf(c.message); rel != nil {
 			h.released(c, rel)
+			continue
+		}
+		if c.cut {
 			continue
 		}
 		t, err := r.touch(c, watched)

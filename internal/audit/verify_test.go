@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"resourceset.example/renderer/internal/config"
 	"resourceset.example/renderer/pkg/expand"
@@ -384,5 +385,17 @@ func TestVerifyShallowClone(t *testing.T) {
 	}
 	if len(report.Commits) != 1 || report.Commits[0].Status != NotReproducible || !strings.Contains(report.Commits[0].Findings[0].Reason, "--unshallow") {
 		t.Errorf("report:\n%s", show(report))
+	}
+	// What the oldest commit did is not known: least of all did it add everything.
+	events, err := r.History(context.Background(), target, Filter{})
+	if err != nil || len(events) > 0 {
+		t.Errorf("history: %+v, %v", events, err)
+	}
+	begins, err := r.Begins(time.Time{})
+	if err != nil || begins == nil || begins.Commits[0] != w.repo.Head("main") {
+		t.Errorf("begins at %v, %v", begins, err)
+	}
+	if whole, err := w.open().Begins(time.Time{}); whole != nil || err != nil {
+		t.Errorf("a whole clone begins at %v, %v", whole, err)
 	}
 }
