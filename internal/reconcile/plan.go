@@ -156,18 +156,60 @@ func (r *Reconciler) planFresh(ctx context.Context, rs *api.ResourceSet, dir str
 	if c == nil || !pl.changed() {
 		return pl
 	}
+	// An answer that was awaited already may rest on a listing as old as the one before.
+	again := false
+	for range 2 {
+		old := r.olderThan(c, rs)
+		if len(old) == 0 {
+			break
+		}
+		r.log.Info("listing again: another writer has changed the folder since", "resourceset", pl.name, "providers", len(old))
+		r.fetch(ctx, old, 0)
+		again = true
+	}
+	if old := r.olderThan(c, rs); len(old) > 0 {
+		stale := &plan{name: rs.NamespacedName(), object: rs.String(), dir: dir, pos: rs.Pos, previous: c}
+		stale.fail(rs.Pos, "", &staleListingError{Provider: old[0].object.String(), Err: old[0].err})
+		return stale.leave()
+	}
+	if again {
+		return r.planSet(ctx, rs, dir, earlier)
+	}
+	return pl
+}
+
+// olderThan are the providers of a ResourceSet whose listing began before what another
+// writer has committed to its folder was seen.
+func (r *Reconciler) olderThan(c *committed, rs *api.ResourceSet) []*providerState {
 	var old []*providerState
 	for _, obj := range r.matching(rs) {
 		if p := r.providers[obj.NamespacedName()]; p != nil && p.answered && p.listed < c.foreign && !disabled(obj.Annotations) {
 			old = append(old, p)
 		}
 	}
-	if len(old) == 0 {
-		return pl
+	return old
+}
+
+// A staleListingError is why a ResourceSet stays as another writer has committed it.
+type staleListingError struct {
+	Provider string
+	Err      error // why it cannot be listed again; nil if it has not answered yet
+}
+
+func (e *staleListingError) Error() string {
+	text := "another renderer has written here since " + e.Provider + " was listed, and it cannot be listed again"
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
 	}
-	r.log.Info("listing again: another writer has changed the folder since", "resourceset", pl.name, "providers", len(old))
-	r.fetch(ctx, old, 0)
-	return r.planSet(ctx, rs, dir, earlier)
+	return text
+}
+
+// Unwrap is why.
+func (e *staleListingError) Unwrap() error { return e.Err }
+
+// Suggestion says that there is nothing to do.
+func (e *staleListingError) Suggestion() string {
+	return "what is committed stands, and nothing older replaces it; it goes on with the next answer"
 }
 
 // planSet plans one ResourceSet that is defined, after those that it depends on.

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,58 @@ func TestRule10_OlderListingRemovesNothing(t *testing.T) {
 	}
 	w.unchanged(w.ok)
 	w.unchanged(b.ok)
+}
+
+// The same when the provider cannot be listed again: the older listing is not used in
+// the place of a newer one, and the pass says so.
+func TestRule10_OlderListingThatCannotBeRenewed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	b := w.peer()
+	w.tenants("red=2.0", "blue", "green")
+	b.ok()
+	w.orchestrator.Break(forgetest.Status(http.StatusBadGateway, "down"))
+	report := w.unchanged(func() *Report { return w.pass(request{trigger: TriggerSource, targets: nil}) })
+	w.problem(report, "ResourceSet apps/app", "another renderer has written here", "502")
+	w.has("red", "blue", "green")
+	w.orchestrator.Heal()
+	w.unchanged(w.ok)
+}
+
+// An answer that is still awaited when another writer commits is as old as the one
+// before: it does not count as listing again.
+func TestRule10_AnswerThatWasAwaited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	b := w.peer()
+	b.ok()
+	w.tenants("red=1.1")
+	held, release := make(chan struct{}), make(chan struct{})
+	w.orchestrator.Break(forgetest.Times(1, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		answer := httptest.NewRecorder() // as of now, delivered later
+		next.ServeHTTP(answer, r)
+		close(held)
+		<-release
+		rw.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		_, _ = rw.Write(answer.Body.Bytes())
+	}))
+	w.r.patience = time.Millisecond
+	w.pass(request{trigger: TriggerWebhook, targets: []Target{{Kind: "ResourceSetInputProvider", Namespace: "apps", Name: "tenants"}}})
+	<-held
+	w.tenants("red=2.0", "blue", "green")
+	b.ok()
+	// A new template makes the next pass want to write while the answer is under way.
+	w.define(map[string]string{"app.yaml": withNote(appSet)})
+	w.r.sourceDue = time.Time{}
+	time.AfterFunc(50*time.Millisecond, func() { close(release) }) // in the midst of the pass, where it waits
+	w.pass(request{trigger: TriggerSource})
+	w.has("red", "blue", "green")
+	w.contains(redFile, `"2.0"`)
+	if out := w.repo.Git("log", "-p", "--format=%s"); strings.Contains(out, `"1.1"`) {
+		t.Errorf("an old value was pushed:\n%s", out)
+	}
 }
 
 // The same when the older listing is from an earlier pass altogether.
