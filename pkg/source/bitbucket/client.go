@@ -81,6 +81,7 @@ type answer struct {
 	body      []byte
 	etag      string
 	from      *url.URL
+	total     int  // items in the whole list, once read from the body; 0 is unknown
 	unchanged bool // since the one with the validator that was sent
 }
 
@@ -159,7 +160,7 @@ func getter[T any](c *client, what string, pages paging, decode listing.Decode[T
 		if err != nil {
 			return nil, err
 		}
-		page.Next, page.ETag = next, answer.etag
+		page.Next, page.ETag, page.Total = next, answer.etag, answer.total
 		return page, nil
 	}
 }

@@ -25,10 +25,12 @@ func cloudPage(c *client, answer *answer) (rawItems, string, error) {
 	var page struct {
 		Values *rawItems `json:"values"`
 		Next   string    `json:"next"`
+		Size   int       `json:"size"` // of the whole list; not always there
 	}
 	if err := json.Unmarshal(answer.body, &page); err != nil || page.Values == nil {
 		return nil, "", implausible("the answer is not a page of a list in JSON")
 	}
+	answer.total = page.Size
 	if page.Next == "" {
 		return *page.Values, "", nil
 	}

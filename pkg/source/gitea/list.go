@@ -71,6 +71,7 @@ func (k kind[S, T]) get(c *client, repo *repository) listing.Get[T] {
 		if err != nil {
 			return nil, err
 		}
+		page.Total = listing.Total(resp.Response, "X-Total-Count")
 		page.Next, err = next(resp.Response, number, len(all))
 		return page, err
 	}

@@ -70,6 +70,7 @@ func getter[T any](client *github.Client, what string, decode listing.Decode[T])
 			return nil, err
 		}
 		p.Next, p.ETag = next, resp.Header.Get("ETag")
+		p.Last = listing.LastNumber(resp.Response)
 		return p, nil
 	}
 }

@@ -162,6 +162,7 @@ func (l list[T]) get(gl *gitlab.Client, resource string) listing.Get[T] {
 		}
 		page.ETag = resp.Header.Get("ETag")
 		if !l.firstOnly {
+			page.Total = listing.Total(resp.Response, "X-Total")
 			page.Next, err = next(resp.Response)
 		}
 		return page, err

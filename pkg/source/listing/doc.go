@@ -15,6 +15,9 @@
 // earlier one and a list without end are errors. Errors are of type provider.Error
 // and name the page.
 //
+// A server that counts its items or pages is held to it: a list that ends before has
+// moved, and is read again. It is never ended by such a number, which may be old.
+//
 // A list is shared by all providers that would ask for the same (see
 // provider.Share), and is read once a pass. Cost: one request a page, and as many
 // again less one when there is more than one page and something changed.

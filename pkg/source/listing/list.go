@@ -27,6 +27,11 @@ type Page[T any] struct {
 	Keys []string
 	// Next is the address of the following page, as Get takes it; empty at the end.
 	Next string
+	// Total is how many items the server says the whole list has, perhaps less those
+	// that it left out of this page; 0 is unknown.
+	Total int
+	// Last is the number of the list's last page, as the server says; 0 is unknown.
+	Last int
 	// ETag is the validator that the server gave, or empty.
 	ETag string
 }
@@ -76,9 +81,11 @@ func (l *List[T]) All(ctx context.Context) ([]T, error) {
 	if pass != nil && pass == l.pass {
 		return slices.Clone(l.last), nil
 	}
+	var moved error
 	for range MaxReads {
 		items, err := l.read(ctx)
 		if errors.Is(err, errMoved) {
+			moved = err
 			continue
 		}
 		if err == nil {
@@ -86,9 +93,13 @@ func (l *List[T]) All(ctx context.Context) ([]T, error) {
 		}
 		return items, err
 	}
+	msg := fmt.Sprintf("the list of %s changed each of the %d times that it was read", l.what, MaxReads)
+	if short := (*shortError)(nil); errors.As(moved, &short) {
+		msg = fmt.Sprintf("the list of %s contradicts itself, %d times in a row: %s", l.what, MaxReads, short.msg)
+	}
 	return nil, &provider.Error{
 		Reason: provider.Implausible,
-		Msg:    fmt.Sprintf("the list of %s changed each of the %d times that it was read", l.what, MaxReads),
+		Msg:    msg,
 		Hint:   "the last good list stands; it is tried again",
 	}
 }
@@ -124,6 +135,9 @@ func (l *List[T]) read(ctx context.Context) ([]T, error) {
 		items = append(items, p.Items...)
 		address = p.Next
 	}
+	if err := l.complete(pages, len(items)); err != nil {
+		return nil, err
+	}
 	if fresh && len(order) > 1 {
 		if err := l.verify(ctx, order[:len(order)-1], pages); err != nil {
 			return nil, err
@@ -131,6 +145,37 @@ func (l *List[T]) read(ctx context.Context) ([]T, error) {
 	}
 	l.known = pages
 	return items, nil
+}
+
+// A shortError is a list that ended before the server says that it does.
+type shortError struct{ msg string }
+
+func (e *shortError) Error() string { return e.msg }
+func (*shortError) Unwrap() error   { return errMoved }
+
+// complete fails when less was read than the server has counted. More is no
+// contradiction: a count may be old. That of a page which was "not modified" may be as
+// well, for validators need not cover it; so the next reading takes nothing as known.
+func (l *List[T]) complete(pages map[string]*Page[T], items int) error {
+	counted, last := 0, 0
+	for _, p := range pages {
+		counted, last = max(counted, p.Total), max(last, p.Last)
+	}
+	total := counted
+	for _, p := range pages {
+		if p.Total > 0 {
+			total -= counted - p.Total
+		}
+	}
+	switch {
+	case items < total:
+		l.known = nil
+		return &shortError{fmt.Sprintf("it ends after %d of %d", items, total)}
+	case len(pages) < last:
+		l.known = nil
+		return &shortError{fmt.Sprintf("it ends with page %d of %d", len(pages), last)}
+	}
+	return nil
 }
 
 // verify asks for pages once more, and fails with errMoved unless they still have

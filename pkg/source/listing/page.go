@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"resourceset.example/renderer/pkg/source/provider"
@@ -87,6 +88,32 @@ func NextQuery(resp *http.Response) (url.Values, bool, error) {
 		Msg:    "the next page has no valid address",
 		Hint:   "the last good list stands",
 	}
+}
+
+// LastNumber is the number of the list's last page as the Link header of a response
+// names it, or 0. It may be where the server pages by numbers only.
+func LastNumber(resp *http.Response) int {
+	target, ok := linkTo(resp.Header.Values("Link"), "last")
+	if !ok {
+		return 0
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return 0
+	}
+	return count(u.Query().Get("page"))
+}
+
+// Total is the number of items in the whole list that a header of a response tells,
+// or 0.
+func Total(resp *http.Response, header string) int { return count(resp.Header.Get(header)) }
+
+func count(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // Follow resolves the address of a next page that an answer from an address names.
