@@ -74,3 +74,33 @@ func (v *verifier) definitionsAt(ctx context.Context, revision plumbing.Hash) (*
 	}
 	return defs, nil
 }
+
+// onOwnLine reports whether a source revision can have been the head of the branch
+// that the commit was made for: it is on the line of first parents of the branch, or of
+// the commit. The latter keeps its word when somebody merges the branch into another
+// one, which then becomes the branch. Where the definitions have a history of their
+// own, nothing tells such a merge from a side branch, and any revision counts.
+func (e *examination) onOwnLine(revision plumbing.Hash) (bool, error) {
+	if e.Source != e.Repository {
+		return true, nil
+	}
+	graph, err := e.lines()
+	if err != nil {
+		return false, err
+	}
+	head, err := e.Repository.commit(e.head)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range []*commit{e.commit, head} {
+		for graph.Generation(c.hash) > graph.Generation(revision) && len(c.parents) > 0 {
+			if c, err = e.Repository.commit(c.parents[0]); err != nil {
+				return false, err
+			}
+		}
+		if c.hash == revision {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -38,6 +38,15 @@ func (e *examination) rendered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if defs.err == nil {
+		ours, err := e.onOwnLine(e.said.source())
+		if err != nil {
+			return err
+		}
+		if !ours {
+			defs = &definitions{err: fmt.Errorf("the source revision %s came into the source branch by the side of a merge only: it was never its head", e.said.source())}
+		}
+	}
 	var added, removed, again []string
 	unlisted := false
 	for i := range e.said.sets {
