@@ -196,7 +196,10 @@ func (s *search) look(at *gitwriter.Snapshot, open map[string]bool) error {
 			return nil
 		}
 	}
-	ours, ofAny := s.releases(at, open)
+	ours, ofAny, err := s.releases(at, open)
+	if err != nil {
+		return err
+	}
 	parents, known, err := s.parents(at)
 	if err != nil || !known {
 		return err
@@ -238,23 +241,50 @@ func (s *search) look(at *gitwriter.Snapshot, open map[string]bool) error {
 
 // releases reports whether a commit is ours, to this ResourceSet or to any, and ends
 // the search for what it releases.
-func (s *search) releases(at *gitwriter.Snapshot, open map[string]bool) (ours, ofAny bool) {
+func (s *search) releases(at *gitwriter.Snapshot, open map[string]bool) (ours, ofAny bool, err error) {
 	trailers := trailersOf(at.Commit().Message)
 	if len(trailers["ResourceSet"]) == 0 || len(trailers["Trigger"]) == 0 {
-		return false, false
+		return false, false, nil
 	}
 	if !slices.Contains(trailers["ResourceSet"], s.pl.name) {
-		return false, true
+		return false, true, nil
 	}
 	for _, name := range trailers["Released"] {
 		for set := range open {
-			if set == name || name == releasedAll || set == rootFile && name == kustomizationFile {
-				s.released[set] = s.released[set] || len(s.found[set]) == 0 // what came later is not released
-				s.end(open, set, at)
+			if set != name && name != releasedAll && (set != rootFile || name != kustomizationFile) {
+				continue
 			}
+			later, err := s.changedSince(set)
+			if err != nil {
+				return false, false, err
+			}
+			if later {
+				continue // what came later is not released, nor what it builds on
+			}
+			s.released[set] = true
+			s.end(open, set, at)
 		}
 	}
-	return true, true
+	return true, true, nil
+}
+
+// changedSince reports whether somebody has changed a set again in what was looked at
+// so far: other files beside the manifests do not count, any change of a list does.
+func (s *search) changedSince(set string) (bool, error) {
+	for _, iv := range s.found[set] {
+		if set == kustomizationFile || set == rootFile {
+			return true, nil
+		}
+		before, err := s.r.manifests(iv.before, s.pl.dir, set)
+		if err != nil {
+			return false, err
+		}
+		after, err := s.r.manifests(iv.after, s.pl.dir, set)
+		if err != nil || !maps.Equal(before, after) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // origin are the parents that have a set's folder as the commit has it.

@@ -181,6 +181,45 @@ func TestRule07_WholeResourceSet(t *testing.T) {
 	w.problem(w.unchanged(w.once), "apps/one", commit[:12])
 }
 
+// release ends a hold of apps/app, while no process runs: one at a time uses the state folder.
+func (w *world) release(sets ...string) {
+	w.t.Helper()
+	w.restart()
+	r := w.open(nil)
+	defer r.Close()
+	if _, err := r.Release(context.Background(), "apps/app", sets, "olga"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Whoever edits a set after it was released, before a pass has written it, is heard: it
+// is held, however it came to be held before.
+func TestRule07_EditAfterRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	w.tenants("red=2.0", "blue")
+	w.ok()
+	w.revert()
+	w.unchanged(w.once)
+	w.release("tenants-red")
+	w.repo.Commit("main", "Pin red by hand", map[string]string{
+		redFile: strings.Replace(w.repo.Read("main", redFile), `"1.0"`, `"0.9-pinned"`, 1),
+	})
+	for _, cold := range []bool{false, true} {
+		if cold {
+			w.forget()
+		}
+		w.problem(w.unchanged(w.once), "tenants-red is held")
+		w.contains(redFile, "0.9-pinned")
+	}
+	w.release("tenants-red")
+	w.repo.Commit("main", "A note beside it", map[string]string{"clusters/generated/apps/app/tenants-red/notes.txt": "x"})
+	w.ok()
+	w.contains(redFile, "2.0")
+	w.unchanged(w.ok)
+}
+
 // An operator ends a hold, for one set or for all.
 func TestRule07_Release(t *testing.T) {
 	t.Parallel()
