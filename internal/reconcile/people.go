@@ -51,7 +51,11 @@ func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot, root *rootList)
 	}
 	tree := treeOf(pl.previous)
 	lists := pl.lists.searched(pl, root)
-	if r.accepted.is(pl.dir, tree) && len(lists) == 0 {
+	strange, err := r.inTheWay(pl, base)
+	if err != nil {
+		return err
+	}
+	if r.accepted.is(pl.dir, tree) && len(lists)+len(strange) == 0 {
 		return nil // as we left it
 	}
 	edited, err := r.edited(pl, base)
@@ -70,11 +74,12 @@ func (r *Reconciler) respect(pl *plan, base *gitwriter.Snapshot, root *rootList)
 	}
 	r.holdLists(pl, root, found, released)
 	pl.undoes(edited, released)
+	held := pl.giveWay(strange, found, released)
 	if r.cfg.Drift == config.DriftRestore {
-		r.rewrite(pl, edited)
+		r.holdSets(pl, held, edited)
 		return nil
 	}
-	return r.yield(pl, found, edited, released)
+	return r.yield(pl, held, found, edited, released)
 }
 
 // undoes notes why sets are written anew that neither inputs nor a definition changed.
@@ -96,11 +101,10 @@ func (pl *plan) undoes(edited, released map[string]bool) {
 	}
 }
 
-// yield holds the sets that people took back. An edited one that is to be something
-// else than what is recorded, or is released, is written anew as a whole; any other
-// stays as it is.
-func (r *Reconciler) yield(pl *plan, found map[string][]intervention, edited, released map[string]bool) error {
-	held := map[string]*TakenBackError{}
+// yield holds the sets that people took back, besides those that are held already. An
+// edited one that is to be something else than what is recorded, or is released, is
+// written anew as a whole; any other stays as it is.
+func (r *Reconciler) yield(pl *plan, held map[string]*TakenBackError, found map[string][]intervention, edited, released map[string]bool) error {
 	anew := map[string]bool{}
 	moves := pl.moves()
 	for set := range edited {
@@ -128,10 +132,16 @@ func (r *Reconciler) yield(pl *plan, found map[string][]intervention, edited, re
 			}
 		}
 	}
+	r.holdSets(pl, held, anew)
+	return nil
+}
+
+// holdSets has some sets stay as they are, and others written anew.
+func (r *Reconciler) holdSets(pl *plan, held map[string]*TakenBackError, anew map[string]bool) {
 	maps.DeleteFunc(anew, func(set string, _ bool) bool { return held[set] != nil })
 	if len(held) == 0 {
 		r.rewrite(pl, anew)
-		return nil
+		return
 	}
 	pl.takenBack = true
 	switch {
@@ -156,7 +166,6 @@ func (r *Reconciler) yield(pl *plan, found map[string][]intervention, edited, re
 		pl.fail(pl.pos, "", held[set])
 	}
 	r.reconsider(pl)
-	return nil
 }
 
 // moves are the sets that are there and become something else, "shared" among them.
@@ -351,6 +360,8 @@ type TakenBackError struct {
 	Commit, Who      string
 	// Unlisted says, where a list is held, what somebody took off it.
 	Unlisted string
+	// InTheWay is a file of somebody else where one of the set's manifests would be.
+	InTheWay string
 }
 
 func (e *TakenBackError) Error() string {
@@ -359,6 +370,13 @@ func (e *TakenBackError) Error() string {
 			return e.Unlisted + ": held as somebody left it"
 		}
 		return fmt.Sprintf("%s: held as %s left it in commit %.12s", e.Unlisted, e.Who, e.Commit)
+	}
+	if e.InTheWay != "" {
+		by := "somebody else"
+		if e.Commit != "" {
+			by = fmt.Sprintf("%s in commit %.12s", e.Who, e.Commit)
+		}
+		return fmt.Sprintf("%s is held back: its file %s is there already, made by %s", e.Set, e.InTheWay, by)
 	}
 	if e.Commit == "" {
 		return fmt.Sprintf("%s is held as somebody left it: it is not what %s records", e.Set, lockFile)
@@ -370,6 +388,9 @@ func (e *TakenBackError) Error() string {
 func (e *TakenBackError) Suggestion() string {
 	if e.Unlisted != "" {
 		return fmt.Sprintf("what is not listed is not applied; list it again, or `renderer release %s %s`", e.ResourceSet, e.Set)
+	}
+	if e.InTheWay != "" {
+		return fmt.Sprintf("move the file away, or have it written over with `renderer release %s %s`", e.ResourceSet, e.Set)
 	}
 	return fmt.Sprintf("it moves on when its inputs or its template give something else, or with `renderer release %s %s`", e.ResourceSet, e.Set)
 }
