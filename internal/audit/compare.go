@@ -160,8 +160,8 @@ func (e *examination) text(tree plumbing.Hash, name string) ([]byte, error) {
 }
 
 // follows finds the list of a ResourceSet's folder that follows from the records, and
-// from what others had made of it before: with all of that kept, or all as it would be
-// without it. Nil when the one that is there is neither.
+// from what others had made of it before: with all of that kept, with what they took off
+// it listed again, or, as earlier versions did that, all as it would be without them. Nil when the one that is there is neither.
 func (e *examination) follows(folder string, old, lock *expand.Lock) (*listing.List, error) {
 	var lookErr error
 	in := func(tree plumbing.Hash) func(string) bool {
@@ -181,8 +181,13 @@ func (e *examination) follows(folder string, old, lock *expand.Lock) (*listing.L
 	if err != nil || have.none() || have.mode != modeFile {
 		return nil, err
 	}
-	for _, m.Current = range [][]byte{current, nil} {
-		list, damaged := listing.Of(m)
+	again, none := m, m
+	m.Current, again.Current = current, current
+	if kept, damaged := listing.Of(m); damaged == nil {
+		again.Before = slices.DeleteFunc(slices.Clone(m.Before), func(entry string) bool { return slices.Contains(kept.Removed, entry) })
+	}
+	for _, way := range []listing.Merge{m, again, none} {
+		list, damaged := listing.Of(way)
 		if lookErr != nil {
 			return nil, lookErr
 		}

@@ -26,7 +26,7 @@ type listed struct {
 	merge  listing.Merge   // what that is made from
 	there  map[string]bool // manifests in the folder
 	held   []*TakenBackError
-	relist bool   // the list is to be as renderer writes it
+	relist bool   // what somebody took off the list is to be on it again
 	inRoot bool   // the folder is to be put on the root's list again
 	write  []byte // the list, where nothing else of the folder changes
 }
@@ -118,7 +118,6 @@ func (r *Reconciler) holdLists(pl *plan, root *rootList, found map[string][]inte
 		l.held = append(l.held, held)
 	}
 	if r.cfg.Drift == config.DriftRestore {
-		l.relist = l.relist || l.list != nil && l.list.Edited()
 		pl.restores = newestOf(found)
 	}
 	delete(found, kustomizationFile)
@@ -142,7 +141,7 @@ func (r *Reconciler) settleLists(pl *plan) {
 		m.Is = func(entry string) bool { return pl.out.Write[entry] != nil || m.Was(entry) }
 	}
 	if l.relist {
-		m.Current = nil
+		m.Before = without(m.Before, l.list.Removed)
 	}
 	list, err := listing.Of(m)
 	if err != nil {
@@ -158,11 +157,17 @@ func (r *Reconciler) settleLists(pl *plan) {
 	case !same && r.delivery == nil:
 		l.write = list.Data
 	}
-	if !l.relist && len(list.Added)+len(list.Fields) > 0 {
+	if len(list.Added)+len(list.Fields) > 0 {
 		pl.warnings = append(pl.warnings, &Problem{Pos: pl.pos, Object: pl.object, Err: &listError{
 			File: path.Join(r.cfg.Target.Path, pl.dir, kustomizationFile), Added: list.Added, Fields: list.Fields,
 		}})
 	}
+}
+
+// without is a list less some of its entries: to a merge those were never listed, so
+// that it lists them, and leaves alone what else people did to the file.
+func without(list, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(entry string) bool { return slices.Contains(some, entry) })
 }
 
 // A listError is what others added to a list: it stays.

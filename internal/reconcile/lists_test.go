@@ -166,3 +166,30 @@ func TestRule07_UnlistedResourceSet(t *testing.T) {
 	w.contains(topList, "../own")
 	w.unchanged(w.ok)
 }
+
+// To list one of ours again, by a release or by drift: restore, takes nothing away that
+// people added to the list.
+func TestRule07_RelistingKeepsWhatIsTheirs(t *testing.T) {
+	t.Parallel()
+	for _, again := range map[string]func(*world){
+		"the list": func(w *world) { w.release("kustomization.yaml") },
+		"all":      func(w *world) { w.release() },
+		"drift":    func(w *world) { w.cfg.Drift = config.DriftRestore },
+	} {
+		w := newWorld(t)
+		w.ok()
+		list := strings.Replace(w.repo.Read("main", appList), "- \"tenants-blue/apps_app-blue__ConfigMap.yaml\"\n", "", 1)
+		theirs := "- \"own.yaml\"\n# why\nimages:\n- name: x\n  newTag: \"2\"\n"
+		w.repo.Commit("main", "Our own", map[string]string{
+			appList: list + theirs, "clusters/generated/apps/app/own.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n",
+		})
+		w.problem(w.unchanged(w.once), "tenants-blue/apps_app-blue__ConfigMap.yaml not listed")
+		again(w)
+		w.warning(w.ok(), appList, "own.yaml", "images")
+		w.contains(appList, "tenants-blue")
+		w.contains(appList, "- \"own.yaml\"\n")
+		w.contains(appList, "# why\nimages:\n- name: x\n  newTag: \"2\"\n")
+		w.builds()
+		w.unchanged(w.ok)
+	}
+}
