@@ -16,16 +16,16 @@ import (
 )
 
 // inTheWay are files of others where a plan would write a manifest for the first time,
-// one for each set: no record of ours lists them, so they are not ours to write over.
+// one for each set: our record does not list them, so they are not ours to write over.
 // One that has the very bytes that are wanted is in nobody's way.
 func (r *Reconciler) inTheWay(pl *plan, base *gitwriter.Snapshot) (map[string]string, error) {
 	if pl.removed || pl.out == nil || !pl.out.Changed() {
 		return nil, nil
 	}
-	var recorded map[string]string
-	if pl.previous != nil && pl.previous.lock != nil {
-		recorded = pl.previous.lock.Files()
+	if pl.previous == nil || pl.previous.lock == nil {
+		return nil, nil // whoever deletes inputs.lock wants it, and all that follows from it, written anew
 	}
+	recorded := pl.previous.lock.Files()
 	strange := map[string]string{}
 	for _, file := range slices.Sorted(maps.Keys(pl.out.Write)) {
 		set, _, inSet := strings.Cut(file, "/")

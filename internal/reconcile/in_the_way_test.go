@@ -30,3 +30,16 @@ func TestRule07_FileInTheWay(t *testing.T) {
 		w.unchanged(w.ok)
 	}
 }
+
+// Without a record nothing tells whose the files are: who deletes inputs.lock has it, and
+// what follows from it, written anew, as the documentation says.
+func TestRule07_DeletedRecordIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok()
+	w.repo.Commit("main", "Have it written anew", map[string]string{"clusters/generated/apps/app/inputs.lock": ""})
+	w.tenants("red=2.0", "blue")
+	w.ok()
+	w.contains(redFile, "2.0")
+	w.contains(appList, "tenants-red")
+}
