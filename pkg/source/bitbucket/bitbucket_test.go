@@ -564,3 +564,12 @@ func checkItem(t *testing.T, item json.RawMessage) {
 		}
 	}
 }
+
+// Rule 1: Bitbucket Cloud counts a list, and is held to it.
+func TestRule01_FewerThanCounted(t *testing.T) {
+	root, _ := url.Parse("https://h/2.0/")
+	a := &answer{body: []byte(`{"size":61,"values":[]}`), from: root.JoinPath("x")}
+	if _, _, err := cloudPage(&client{root: root}, a); err != nil || a.total != 61 {
+		t.Errorf("total %d, %v", a.total, err)
+	}
+}

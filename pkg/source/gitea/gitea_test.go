@@ -397,3 +397,31 @@ func BenchmarkPolls(b *testing.B) {
 	}
 	b.ReportMetric(float64(server.Calls())/float64(polls), "requests/op")
 }
+
+// Rule 1: a page without a successor is no end when the server counts more.
+func TestRule01_FewerThanCounted(t *testing.T) {
+	server, repo, cfg := app(t)
+	for range 3 {
+		repo.Open(forgetest.PR{})
+	}
+	server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(&counting{w}, r) })
+	p, err := NewPullRequests(cfg)
+	if err == nil {
+		_, err = p.Fetch(t.Context(), nil)
+	}
+	if err == nil || !strings.Contains(err.Error(), "after 3 of 5") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type counting struct{ http.ResponseWriter }
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.Header().Set("X-Total-Count", "5")
+	return c.ResponseWriter.Write(p)
+}
+
+func (c *counting) WriteHeader(status int) {
+	c.Header().Set("X-Total-Count", "5")
+	c.ResponseWriter.WriteHeader(status)
+}

@@ -477,3 +477,17 @@ func FuzzPage(f *testing.F) {
 		}
 	})
 }
+
+// Rule 1: a page without a successor is no end when the first one named a later page.
+func TestRule01_FewerPagesThanSaid(t *testing.T) {
+	gh, repo, cfg := podinfo(t)
+	gh.LimitPages(10)
+	for range 25 {
+		repo.Open(forgetest.PR{})
+	}
+	gh.Break(forgetest.OnPage(2, forgetest.Link(func(*http.Request) string { return "" })))
+	_, err := newPullRequests(t, cfg).Fetch(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "page 2 of 3") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -354,3 +354,20 @@ func BenchmarkPolls(b *testing.B) {
 	b.ReportMetric(float64(server.Calls())/float64(polls), "requests/op")
 	b.ReportMetric(float64(server.Calls()-server.NotModified()+before)/float64(polls), "bodies/op")
 }
+
+// Rule 1: an empty page is no end when the server counts more.
+func TestRule01_FewerThanCounted(t *testing.T) {
+	server, repo, cfg := app(t)
+	server.LimitPages(10)
+	for range 15 {
+		repo.Open(forgetest.PR{})
+	}
+	server.Break(forgetest.OnPage(2, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("X-Total", "15")
+		forgetest.JSON("[]")(w, r, nil)
+	}))
+	p, err := NewMergeRequests(cfg)
+	if err := failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "after 10 of 15") {
+		t.Errorf("got %v", err)
+	}
+}
