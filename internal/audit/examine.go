@@ -193,7 +193,18 @@ func (e *examination) resourceSet(ctx context.Context, defs *definitions, set *s
 	}
 	delete(e.free, folder)
 	for file, data := range out.Write {
-		e.expected[path.Join(folder, file)] = expand.BlobHash(data)
+		name := path.Join(folder, file)
+		e.expected[name] = expand.BlobHash(data)
+		if file != lockName {
+			continue
+		}
+		have, err := e.at(e.tree, name)
+		if err != nil {
+			return err
+		}
+		if older := expand.BlobHash(expand.WithoutChecksum(data)); have.hash.String() == older {
+			e.expected[name] = older // from before there were checksums
+		}
 	}
 	for _, file := range out.Delete {
 		e.expected[path.Join(folder, file)] = ""

@@ -3,6 +3,7 @@
 package expand
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -139,6 +140,16 @@ func textList(texts []string) []any {
 		out[i] = text
 	}
 	return out
+}
+
+// WithoutChecksum is an encoded lock as it was before there were checksums.
+func WithoutChecksum(data []byte) []byte {
+	begin := bytes.Index(data, []byte("\n"+checksumLine))
+	if begin < 0 {
+		return data
+	}
+	end := begin + 1 + bytes.IndexByte(data[begin+1:], '\n')
+	return slices.Concat(data[:begin], data[end:])
 }
 
 // ParseLock reads inputs.lock. The error is a [*NewerLockError] or a
