@@ -108,8 +108,12 @@ func (d *decoder) checkURL(spec *yaml.Node, t providerType, s *InputProviderSpec
 	case t.repository, t.azure && u.User != nil:
 		u.User = nil
 		s.URL = repositoryURL(u)
-		if parts := strings.FieldsFunc(u.Path, func(r rune) bool { return r == '/' }); len(parts) == 0 || t.repository && len(parts) < 2 {
-			d.fault(at, "write the address of the repository, as the browser shows it", "spec.url names no repository")
+		const hint = "write the address of the repository, as the browser shows it"
+		switch parts := strings.FieldsFunc(u.Path, func(r rune) bool { return r == '/' }); {
+		case len(parts) == 0:
+			d.fault(at, hint, "spec.url names no repository")
+		case t.repository && len(parts) < 2: // the CRD takes it, and so may a definition that is not fetched
+			d.warn(at, hint, "spec.url names an owner, but no repository")
 		}
 	}
 }
