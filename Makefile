@@ -58,7 +58,7 @@ components: ## build what the integration tests run against: etcd, the API serve
 	cd integration/flux && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../bin/ ./etcd ./kube-apiserver tool
 
 integration: build components ## run the slow tests, and the black-box ones against real Git servers and a real Flux
-	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand
+	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand ./pkg/gitwriter
 	$(GO) test -count 1 -run TestScripts ./cmd/renderer
 	cd deploy/image && $(GO) vet ./... && $(GO) test -count 1 ./...
 	cd integration && $(GO) test -count 1 -timeout 25m ./...

@@ -97,6 +97,9 @@ func TestRule07_EditedListOfFiles(t *testing.T) {
 
 // A manifest that a person deletes stays away; the list is made to build all the same.
 func TestRule07_DeletedManifestIsNotListed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()
@@ -118,6 +121,9 @@ func TestRule07_DeletedManifestIsNotListed(t *testing.T) {
 
 // The same for the list of the target path.
 func TestRule07_DeletedFolderIsNotListed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.define(map[string]string{"one.yaml": inlineSet("one")})
@@ -141,6 +147,9 @@ func TestRule07_DeletedFolderIsNotListed(t *testing.T) {
 
 // A ResourceSet that a person takes off the list of the target path stays off it.
 func TestRule07_UnlistedResourceSet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.define(map[string]string{"one.yaml": inlineSet("one")})
@@ -170,6 +179,9 @@ func TestRule07_UnlistedResourceSet(t *testing.T) {
 // To list one of ours again, by a release or by drift: restore, takes nothing away that
 // people added to the list.
 func TestRule07_RelistingKeepsWhatIsTheirs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	for _, again := range map[string]func(*world){
 		"the list": func(w *world) { w.release("kustomization.yaml") },

@@ -158,6 +158,9 @@ func TestRule07_BadTemplateRevertedThenFixed(t *testing.T) {
 
 // A whole ResourceSet that a person took away, or brought back, stays that way.
 func TestRule07_WholeResourceSet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()
@@ -195,6 +198,9 @@ func (w *world) release(sets ...string) {
 // Whoever edits a set after it was released, before a pass has written it, is heard: it
 // is held, however it came to be held before.
 func TestRule07_EditAfterRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()

@@ -355,6 +355,9 @@ func TestRule01_TargetBranchGone(t *testing.T) {
 
 // The same for a target of its own, also after a restart.
 func TestRule01_TargetBranchGoneElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	target := gittest.NewRepo(t)
@@ -377,6 +380,9 @@ func TestRule01_TargetBranchGoneElsewhere(t *testing.T) {
 
 // A ResourceSet whose inputs.lock somebody deleted is rendered anew, and listed once.
 func TestRule07_LostLockListsNothingTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()
@@ -393,6 +399,9 @@ func TestRule07_LostLockListsNothingTwice(t *testing.T) {
 
 // FR-33: what others put into the target path is theirs.
 func TestRule07_ForeignFilesStay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()

@@ -212,6 +212,9 @@ func TestRule10_DifferentVersionsDoNotFight(t *testing.T) {
 // Older output pushed back with our trailers, from the same inputs, is no other version's:
 // it is held and reported, until something else is wanted or somebody releases it.
 func TestRule07_ForgedRollbackIsHeld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	for _, version := range []string{"", "\nRenderer-Version: 1.0.0", "\nRenderer-Version: x"} {
 		w := newWorld(t)
@@ -246,6 +249,9 @@ func TestRule07_ForgedRollbackIsHeld(t *testing.T) {
 
 // FR-40: a push webhook for a commit of our own starts nothing.
 func TestOwnPushIsNoReasonToRender(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()

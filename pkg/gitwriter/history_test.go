@@ -14,6 +14,9 @@ import (
 // The mirror has one commit, and gets earlier ones when it is asked to. It can still
 // be pushed from and fetched into afterwards.
 func TestDeepen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	repo := gittest.NewRepo(t)
 	clone := repo.Clone("main")

@@ -51,6 +51,9 @@ var damages = map[string]func(t *testing.T, dir string){
 }
 
 func TestRule09_DamagedMirrorIsMadeAnew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"a": "1\n", "d/b": "2\n", "d/e/f": strings.Repeat("x", 10_000)})
@@ -198,6 +201,9 @@ func TestRestartFetchesNothing(t *testing.T) {
 
 // Packs do not pile up: after many pushes there are few, and everything can be read.
 func TestPacksAreCombined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	repo := gittest.NewRepo(t)
 	dir := t.TempDir()
@@ -229,6 +235,9 @@ func TestPacksAreCombined(t *testing.T) {
 // FR-100: what is transferred depends neither on the length of the history nor, after
 // the first fetch, on the size of the repository.
 func TestFR100TransfersOnlyWhatIsNew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	repo := gittest.NewRepo(t)
 	clone := repo.Clone("main")

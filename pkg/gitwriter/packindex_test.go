@@ -100,6 +100,9 @@ func indexed(t testing.TB, pack io.Reader, cache int) (*packIndexer, []byte, err
 
 // The same index, byte for byte, as `git index-pack` makes.
 func TestPackIndexEqualsGits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	repo := historyRepo(t)
 	for _, kind := range []struct {
