@@ -59,7 +59,7 @@ components: ## build what the integration tests run against: etcd, the API serve
 
 integration: build components ## run the slow tests, and the black-box ones against real Git servers and a real Flux
 	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand ./pkg/gitwriter
-	$(GO) test -count 1 -run TestScripts ./cmd/renderer
+	$(GO) test -count 1 -run 'TestScripts|TestReadme' ./cmd/renderer
 	cd deploy/image && $(GO) vet ./... && $(GO) test -count 1 ./...
 	cd integration && $(GO) test -count 1 -timeout 25m ./...
 

@@ -17,6 +17,9 @@ import (
 // TestReadme runs the commands of the README's quick start, in one shell and in
 // their order. The make targets are run by CI itself.
 func TestReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

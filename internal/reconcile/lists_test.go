@@ -56,6 +56,9 @@ func (w *world) warning(report *Report, words ...string) {
 // What people put into the list of a ResourceSet's folder, or take off it, is reported
 // and stays, also when the list changes.
 func TestRule07_EditedListOfFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	for _, cold := range []bool{false, true} {
 		w := newWorld(t)

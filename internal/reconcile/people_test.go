@@ -228,6 +228,9 @@ func TestRule07_EditAfterRelease(t *testing.T) {
 
 // An operator ends a hold, for one set or for all.
 func TestRule07_Release(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.ok()

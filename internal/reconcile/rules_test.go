@@ -474,6 +474,9 @@ func TestRule08_SecretsAreRefused(t *testing.T) {
 
 // Sensitive fields are rendered, and never recorded.
 func TestRule08_SensitiveFieldsAreNotRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.define(map[string]string{"tenants.yaml": strings.Replace(w.provider("tenants"), "  labels:", "  annotations: {renderer/sensitive: version}\n  labels:", 1)})

@@ -54,6 +54,9 @@ func TestNoUnsignedFallback(t *testing.T) {
 // An unverified source commit is refused, and what is committed stands. A person's
 // unsigned commit must not become trusted by a commit of ours on top of it.
 func TestUnverifiedSourceIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: `make integration` runs it")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	w.sign()
