@@ -93,6 +93,9 @@ func (c *Cluster) Get(ctx context.Context, namespace, name string) (map[string][
 		return clone(known.data), nil
 	}
 	data, err := c.read(ctx, namespace, name)
+	if ctx.Err() != nil && err != nil && !definite(err) {
+		err = ctx.Err() // a cut answer is no news of the server
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
