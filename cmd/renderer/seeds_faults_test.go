@@ -173,9 +173,11 @@ func TestRule08_OwnCredentialInOutput(t *testing.T) {
 	mustContain(t, "stderr", r.stderr, "ResourceSet podinfo-preview/podinfo", "podinfo-preview/github-token-readonly")
 	f.wantFiles(treeOf(1)...)
 
-	t.Log("a token that only the Receiver needs, and a value that would be a document of its own")
+	t.Log("a token that only the Receiver needs, and a commit that would be a document of its own")
 	repo.Open(forgetest.PR{Labels: []string{previewLabel}, Author: hookToken})
-	repo.Open(forgetest.PR{Labels: []string{previewLabel}, SHA: "x\n---\n" + hookToken})
 	r = f.quiet(1)
 	mustContain(t, "stderr", r.stderr, "podinfo-preview/receiver-token")
+	repo.Open(forgetest.PR{Labels: []string{previewLabel}, SHA: "x\n---\n" + hookToken})
+	r = f.quiet(1)
+	mustContain(t, "stderr", r.stderr, "change request 4 has a commit whose name is")
 }

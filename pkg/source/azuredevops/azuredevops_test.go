@@ -3,7 +3,6 @@
 package azuredevops
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -50,23 +49,6 @@ func newPulls(t *testing.T, cfg provider.Config) *PullRequests {
 	return p
 }
 
-func fetch(t *testing.T, p providertest.Fetcher, previous []api.Input) provider.Result {
-	t.Helper()
-	result, err := p.Fetch(t.Context(), previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-func list(result provider.Result, field string) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, fmt.Sprint(input[field]))
-	}
-	return strings.Join(all, " ")
-}
-
 func page(r *http.Request) int {
 	from, _ := strconv.Atoi(r.URL.Query().Get("$skip"))
 	if token := r.URL.Query().Get("continuationToken"); token != "" {
@@ -76,42 +58,20 @@ func page(r *http.Request) int {
 }
 
 func TestContract(t *testing.T) {
-	for field, kind := range map[string]struct {
-		make func(provider.Config) (providertest.Fetcher, error)
-		add  func(r *forgetest.Repo, n int)
-	}{
-		"id": {
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewPullRequests(cfg) },
-			// The first one has a label, as somewhere one has, so that nobody is asked for his.
-			func(r *forgetest.Repo, n int) { r.Open(forgetest.PR{Labels: []string{"deploy"}}) },
-		},
-		"branch": {
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewBranches(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetBranch(fmt.Sprintf("b%03d", n), forgetest.SHA(fmt.Sprint(n))) },
-		},
-		"tag": { // counted backwards, for the order is that of names backwards
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewTags(cfg) },
-			func(r *forgetest.Repo, n int) {
-				r.SetTag(fmt.Sprintf("t%03d", 999-n), forgetest.SHA(fmt.Sprint(n)))
-			},
-		},
-	} {
-		t.Run(field, func(t *testing.T) {
-			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-				server, repo, cfg := web(t)
-				server.RequireToken(testToken)
-				cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
-				n := 0
-				add := func() { n++; kind.add(repo, n) }
-				for range items {
-					add()
-				}
-				return providertest.Fixture{
-					Server: server, Config: cfg, New: kind.make, Add: add, CredentialKey: "password", KeyField: field, PageSize: pageSize, PageOf: page,
-				}
-			})
-		})
+	kinds := []providertest.Kind{
+		providertest.Requests(pageSize, NewPullRequests), providertest.Branches(pageSize, NewBranches), providertest.Tags(pageSize, NewTags),
 	}
+	// The first one has a label, as somewhere one has, so that nobody is asked for his.
+	kinds[0].Add = func(r *forgetest.Repo, _ int) { r.Open(forgetest.PR{Labels: []string{"deploy"}}) }
+	for i := range kinds {
+		kinds[i].PageOf = page
+	}
+	providertest.Contracts(t, "password", func(t *testing.T) (providertest.Server, *forgetest.Repo, provider.Config) {
+		server, repo, cfg := web(t)
+		server.RequireToken(testToken)
+		cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
+		return server, repo, cfg
+	}, kinds...)
 }
 
 func TestFields(t *testing.T) {
@@ -120,8 +80,8 @@ func TestFields(t *testing.T) {
 		Branch: "feat/ui-footer", SHA: "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", Title: `feat(ui): "Add" footer`,
 		Author: "Ada L.", Labels: []string{"enhancement", "deploy/flux-preview"}, Draft: true, Target: "release/6.x",
 	})
-	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25"}) // FR-21: stays a text
-	got := fetch(t, newPulls(t, cfg), nil).Inputs
+	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25000000000000000000000000000000000"}) // FR-21: stays a text
+	got := providertest.Fetch(t, newPulls(t, cfg), nil).Inputs
 	want := api.Input{
 		"id": "1", "sha": "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", "branch": "feat/ui-footer", "targetBranch": "release/6.x",
 		"title": `feat(ui): "Add" footer`, "author": "Ada L.", "labels": []any{"deploy/flux-preview", "enhancement"},
@@ -130,7 +90,7 @@ func TestFields(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25" {
+	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25000000000000000000000000000000000" {
 		t.Errorf("got %v", got[1])
 	}
 	if a, b := slices.Sorted(maps.Keys(got[0])), slices.Sorted(maps.Keys(got[1])); !slices.Equal(a, b) {
@@ -140,9 +100,9 @@ func TestFields(t *testing.T) {
 		t.Errorf("%d requests, want two pages and the first one again", asked)
 	}
 	server.Forget()
-	if p := newPulls(t, cfg); fetch(t, p, nil).Matched == 2 {
+	if p := newPulls(t, cfg); providertest.Fetch(t, p, nil).Matched == 2 {
 		server.Forget()
-		fetch(t, p, nil)
+		providertest.Fetch(t, p, nil)
 		if asked := server.Calls(); asked != 2 {
 			t.Errorf("%d requests for a list that stands still, want 2", asked)
 		}
@@ -154,13 +114,13 @@ func TestRule11_Forks(t *testing.T) {
 	_, repo, cfg := web(t)
 	repo.Open(forgetest.PR{Branch: "main"})
 	repo.Open(forgetest.PR{Branch: "main", Fork: "stranger/p/web"})
-	result := fetch(t, newPulls(t, cfg), nil)
-	if list(result, "id") != "1" || result.Forks != 1 {
-		t.Errorf("got %q, %d forks", list(result, "id"), result.Forks)
+	result := providertest.Fetch(t, newPulls(t, cfg), nil)
+	if providertest.Texts(result, "id") != "1" || result.Forks != 1 {
+		t.Errorf("got %q, %d forks", providertest.Texts(result, "id"), result.Forks)
 	}
 	cfg.Object.Annotations = map[string]string{api.AnnotationAllowForks: "true"}
-	result = fetch(t, newPulls(t, cfg), nil)
-	if list(result, "id") != "1 2" || list(result, "fork") != "false true" {
+	result = providertest.Fetch(t, newPulls(t, cfg), nil)
+	if providertest.Texts(result, "id") != "1 2" || providertest.Texts(result, "fork") != "false true" {
 		t.Errorf("allowed: got %v", result.Inputs)
 	}
 }
@@ -179,7 +139,7 @@ func TestFR03_SignIn(t *testing.T) {
 			cfg.Secret = provider.Secret{"password": []byte(testToken)}
 			repo.Open(forgetest.PR{})
 			p := newPulls(t, cfg)
-			before := fetch(t, p, nil)
+			before := providertest.Fetch(t, p, nil)
 			server.Break(fault)
 			result, err := p.Fetch(t.Context(), before.Inputs)
 			if provider.ReasonOf(err) != provider.Auth || result.Inputs != nil {
@@ -206,8 +166,8 @@ func TestRule01_Labels(t *testing.T) {
 	repo.Open(forgetest.PR{})
 	cfg.Object.Spec.Filter.Labels = []string{"deploy"}
 	p := newPulls(t, cfg)
-	before := fetch(t, p, nil)
-	if list(before, "id") != "1 2" || list(before, "labels") != "[deploy] [deploy x]" {
+	before := providertest.Fetch(t, p, nil)
+	if providertest.Texts(before, "id") != "1 2" || providertest.Texts(before, "labels") != "[deploy] [deploy x]" {
 		t.Errorf("got %v", before.Inputs)
 	}
 	for name, fault := range map[string]forgetest.Fault{
@@ -238,11 +198,11 @@ func TestLabelsAreSharedInAPass(t *testing.T) {
 	}
 	cfg.Object.Spec.Filter.Labels = []string{"deploy"}
 	p := newPulls(t, cfg)
-	fetch(t, p, nil) // and the first reading of a list, which is verified
+	providertest.Fetch(t, p, nil) // and the first reading of a list, which is verified
 	server.Forget()
 	ctx := provider.WithPass(t.Context())
 	for range 2 {
-		if result, err := p.Fetch(ctx, nil); err != nil || list(result, "id") != "1 2" {
+		if result, err := p.Fetch(ctx, nil); err != nil || providertest.Texts(result, "id") != "1 2" {
 			t.Errorf("got %v, %v", result.Inputs, err)
 		}
 	}
@@ -252,7 +212,7 @@ func TestLabelsAreSharedInAPass(t *testing.T) {
 	// A list that has the labels of one has those of all.
 	server.HideLabels = false
 	server.Forget()
-	if got := list(fetch(t, p, nil), "id"); got != "1 2" || slices.ContainsFunc(server.Requests(), func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/labels") }) {
+	if got := providertest.Texts(providertest.Fetch(t, p, nil), "id"); got != "1 2" || slices.ContainsFunc(server.Requests(), func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/labels") }) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -278,10 +238,10 @@ func TestRule01_ListMoves(t *testing.T) {
 					change(repo)
 				}
 			})
-			moving := fetch(t, newPulls(t, cfg), nil)
+			moving := providertest.Fetch(t, newPulls(t, cfg), nil)
 			server.Heal()
-			if still := fetch(t, newPulls(t, cfg), nil); list(moving, "id") != list(still, "id") {
-				t.Errorf("got  %s\nwant %s", list(moving, "id"), list(still, "id"))
+			if still := providertest.Fetch(t, newPulls(t, cfg), nil); providertest.Texts(moving, "id") != providertest.Texts(still, "id") {
+				t.Errorf("got  %s\nwant %s", providertest.Texts(moving, "id"), providertest.Texts(still, "id"))
 			}
 		})
 	}
@@ -327,21 +287,21 @@ func TestRule01_Pages(t *testing.T) {
 func TestRefs(t *testing.T) {
 	server, repo, cfg := web(t)
 	// FR-10: two names with one checksum.
-	repo.SetBranch("fix/cbc", "cccc")
-	repo.SetBranch("fix/bdb", "bbbb")
-	repo.SetBranch("main", "aaaa")
-	repo.SetTag("v1.2.0", "dddd") // annotated: its commit counts
-	repo.SetTag("1.10.0", "eeee")
+	repo.SetBranch("fix/cbc", forgetest.SHA("cccc"))
+	repo.SetBranch("fix/bdb", forgetest.SHA("bbbb"))
+	repo.SetBranch("main", forgetest.SHA("aaaa"))
+	repo.SetTag("v1.2.0", forgetest.SHA("dddd")) // annotated: its commit counts
+	repo.SetTag("1.10.0", forgetest.SHA("eeee"))
 	cfg.Object.Spec.Filter = api.Filter{ExcludeBranch: "^main$"}
 	branches, err := NewBranches(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []api.Input{
-		{"id": "178979487", "branch": "fix/bdb", "sha": "bbbb"},
-		{"id": "178979487", "branch": "fix/cbc", "sha": "cccc"},
+		{"id": "178979487", "branch": "fix/bdb", "sha": forgetest.SHA("bbbb")},
+		{"id": "178979487", "branch": "fix/cbc", "sha": forgetest.SHA("cccc")},
 	}
-	if diff := cmp.Diff(want, fetch(t, branches, nil).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, branches, nil).Inputs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	cfg.Object.Spec.Filter = api.Filter{Semver: ">=1.0.0"}
@@ -349,8 +309,8 @@ func TestRefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := fetch(t, tags, nil)
-	if list(result, "tag") != "1.10.0 v1.2.0" || list(result, "sha") != "eeee dddd" {
+	result := providertest.Fetch(t, tags, nil)
+	if providertest.Texts(result, "tag") != "1.10.0 v1.2.0" || providertest.Texts(result, "sha") != forgetest.SHA("eeee")+" "+forgetest.SHA("dddd") {
 		t.Errorf("got %v", result.Inputs)
 	}
 	if asked := server.Calls(); asked != 2 {
@@ -373,7 +333,7 @@ func TestSharedListing(t *testing.T) {
 		all = append(all, newPulls(t, own))
 	}
 	for i, p := range all {
-		if result, err := p.Fetch(ctx, nil); err != nil || list(result, "id") != []string{"1", "2", "2"}[i] {
+		if result, err := p.Fetch(ctx, nil); err != nil || providertest.Texts(result, "id") != []string{"1", "2", "2"}[i] {
 			t.Errorf("got %v, %v", result.Inputs, err)
 		}
 	}
@@ -385,12 +345,12 @@ func TestSharedListing(t *testing.T) {
 func TestSkip(t *testing.T) {
 	_, repo, cfg := web(t)
 	cfg.Object.Spec.Skip.Labels = []string{"pause"}
-	repo.Open(forgetest.PR{SHA: "aaaa"})
+	repo.Open(forgetest.PR{SHA: forgetest.SHA("aaaa")})
 	p := newPulls(t, cfg)
-	before := fetch(t, p, nil)
-	repo.Push(1, "bbbb")
+	before := providertest.Fetch(t, p, nil)
+	repo.Push(1, forgetest.SHA("bbbb"))
 	repo.Label(1, "pause")
-	if got := fetch(t, p, before.Inputs); list(got, "sha") != "aaaa" || got.Frozen != 1 {
+	if got := providertest.Fetch(t, p, nil, before.Inputs...); providertest.Texts(got, "sha") != forgetest.SHA("aaaa") || got.Frozen != 1 {
 		t.Errorf("got %v", got.Inputs)
 	}
 }

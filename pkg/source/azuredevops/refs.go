@@ -3,7 +3,7 @@
 package azuredevops
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,67 +11,26 @@ import (
 	"net/url"
 	"strings"
 
-	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
-	"resourceset.example/renderer/pkg/source/transport"
 )
 
-// A Branches provider lists the branches of one repository.
-type Branches struct {
-	object *api.ResourceSetInputProvider
-	filter *provider.Filter
-	list   *listing.List[provider.Ref]
-}
-
 // NewBranches returns the provider of a definition of type AzureDevOpsBranch.
-func NewBranches(cfg provider.Config) (*Branches, error) {
-	filter, err := provider.NewFilter(cfg.Object.Spec.Filter)
-	if err != nil {
-		return nil, err
-	}
+func NewBranches(cfg provider.Config) (*listing.Refs, error) {
 	list, err := newRefs(cfg, "branches", "heads/")
 	if err != nil {
 		return nil, err
 	}
-	return &Branches{object: cfg.Object, filter: filter, list: list}, nil
-}
-
-// Fetch lists the branches, by name.
-func (b *Branches) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
-	ctx, cancel := transport.Bound(ctx)
-	defer cancel()
-	all, err := b.list.All(ctx)
-	if err != nil {
-		return provider.Result{}, err
-	}
-	return provider.ExportBranches(b.object, b.filter, all, previous)
-}
-
-// A Tags provider lists the tags of one repository.
-type Tags struct {
-	object *api.ResourceSetInputProvider
-	list   *listing.List[provider.Ref]
+	return listing.NewBranches(cfg, list)
 }
 
 // NewTags returns the provider of a definition of type AzureDevOpsTag.
-func NewTags(cfg provider.Config) (*Tags, error) {
+func NewTags(cfg provider.Config) (*listing.Refs, error) {
 	list, err := newRefs(cfg, "tags", "tags/")
 	if err != nil {
 		return nil, err
 	}
-	return &Tags{object: cfg.Object, list: list}, nil
-}
-
-// Fetch lists the tags, in the order that provider.ExportTags has.
-func (t *Tags) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
-	ctx, cancel := transport.Bound(ctx)
-	defer cancel()
-	all, err := t.list.All(ctx)
-	if err != nil {
-		return provider.Result{}, err
-	}
-	return provider.ExportTagRefs(t.object, all, previous)
+	return listing.NewTags(cfg, list)
 }
 
 // newRefs returns the list of refs whose names begin so, below refs/.
@@ -115,12 +74,5 @@ func decodeRef(data json.RawMessage, prefix string) (provider.Ref, string, error
 	if !ok || name == "" {
 		return provider.Ref{}, "", fmt.Errorf("%q does not begin with %s", ref.Name, prefix)
 	}
-	sha := ref.Peeled
-	if sha == "" {
-		sha = ref.ObjectID
-	}
-	if sha == "" {
-		return provider.Ref{}, "", fmt.Errorf("%q has no commit", name)
-	}
-	return provider.Ref{Name: name, SHA: sha}, name, nil
+	return provider.NewRef(name, cmp.Or(ref.Peeled, ref.ObjectID))
 }

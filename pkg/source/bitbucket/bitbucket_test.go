@@ -5,7 +5,6 @@ package bitbucket
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
 	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
@@ -103,66 +103,26 @@ func (f flavour) pulls(t *testing.T) *PullRequests {
 	return p
 }
 
-func fetch(t *testing.T, p providertest.Fetcher, previous []api.Input) provider.Result {
-	t.Helper()
-	result, err := p.Fetch(t.Context(), previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-func list(result provider.Result, field string) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, fmt.Sprint(input[field]))
-	}
-	return strings.Join(all, " ")
-}
-
 func TestContract(t *testing.T) {
 	both(t, func(t *testing.T, cloud bool) {
-		for field, kind := range map[string]struct {
-			make func(flavour, provider.Config) (providertest.Fetcher, error)
-			add  func(r *forgetest.Repo, n int)
-		}{
-			"id": {
-				func(f flavour, cfg provider.Config) (providertest.Fetcher, error) {
-					return newPullRequests(cfg, f.parsed)
-				},
-				func(r *forgetest.Repo, n int) { r.Open(forgetest.PR{}) },
-			},
-			"branch": {
-				func(f flavour, cfg provider.Config) (providertest.Fetcher, error) { return newBranches(cfg, f.parsed) },
-				func(r *forgetest.Repo, n int) { r.SetBranch(fmt.Sprintf("b%03d", n), forgetest.SHA(fmt.Sprint(n))) },
-			},
-			"tag": { // counted backwards, for the order is that of names backwards
-				func(f flavour, cfg provider.Config) (providertest.Fetcher, error) { return newTags(cfg, f.parsed) },
-				func(r *forgetest.Repo, n int) {
-					r.SetTag(fmt.Sprintf("t%03d", 999-n), forgetest.SHA(fmt.Sprint(n)))
-				},
-			},
-		} {
-			if field == "branch" && cloud || field == "tag" && !cloud {
-				continue // read by the same code as the other one
-			}
-			t.Run(field, func(t *testing.T) {
-				providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-					f := start(t, cloud)
-					f.server.RequireToken(testToken)
-					f.cfg.Secret = provider.Secret{"token": []byte(testToken)}
-					n := 0
-					add := func() { n++; kind.add(f.repo, n) }
-					for range items {
-						add()
-					}
-					return providertest.Fixture{
-						Server: lists{f.server}, Config: f.cfg, Add: add, CredentialKey: "token", KeyField: field, PageSize: pageSize, PageOf: f.pageOf,
-						New: func(cfg provider.Config) (providertest.Fetcher, error) { return kind.make(f, cfg) },
-					}
-				})
-			})
+		var f flavour
+		kinds := []providertest.Kind{providertest.Requests(pageSize, func(cfg provider.Config) (*PullRequests, error) {
+			return newPullRequests(cfg, f.parsed)
+		})}
+		if cloud { // branches and tags are read by the same code
+			kinds = append(kinds, providertest.Tags(pageSize, func(cfg provider.Config) (*listing.Refs, error) { return newTags(cfg, f.parsed) }))
+		} else {
+			kinds = append(kinds, providertest.Branches(pageSize, func(cfg provider.Config) (*listing.Refs, error) { return newBranches(cfg, f.parsed) }))
 		}
+		for i := range kinds {
+			kinds[i].PageOf = func(r *http.Request) int { return f.pageOf(r) }
+		}
+		providertest.Contracts(t, "token", func(t *testing.T) (providertest.Server, *forgetest.Repo, provider.Config) {
+			f = start(t, cloud)
+			f.server.RequireToken(testToken)
+			f.cfg.Secret = provider.Secret{"token": []byte(testToken)}
+			return lists{f.server}, f.repo, f.cfg
+		}, kinds...)
 	})
 }
 
@@ -181,7 +141,7 @@ func TestFields(t *testing.T) {
 			Branch: "feat/ui-footer", SHA: sha, Title: `feat(ui): "Add" footer`, Author: "ada", Draft: true, Target: "release/6.x",
 		})
 		f.repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25000000000000000000000000000000000"}) // FR-21: stays a text
-		got := fetch(t, f.pulls(t), nil).Inputs
+		got := providertest.Fetch(t, f.pulls(t), nil).Inputs
 		page := f.server.URL + "/projects/APP/repos/web/pull-requests/1"
 		if cloud {
 			page = "https://bitbucket.org/APP/web/pull-requests/1"
@@ -210,9 +170,9 @@ func TestRule11_Forks(t *testing.T) {
 		f.repo.Open(forgetest.PR{Branch: "main"})
 		f.repo.Open(forgetest.PR{Branch: "main", Fork: "stranger/web"})
 		f.repo.Open(forgetest.PR{Branch: "main", ForkDeleted: true})
-		result := fetch(t, f.pulls(t), nil)
-		if list(result, "id") != "1" || result.Forks != 2 {
-			t.Errorf("got %q, %d forks", list(result, "id"), result.Forks)
+		result := providertest.Fetch(t, f.pulls(t), nil)
+		if providertest.Texts(result, "id") != "1" || result.Forks != 2 {
+			t.Errorf("got %q, %d forks", providertest.Texts(result, "id"), result.Forks)
 		}
 		f.cfg.Object.Annotations = map[string]string{api.AnnotationAllowForks: "true"}
 		if cloud { // what is gone on Cloud has no commit
@@ -221,11 +181,11 @@ func TestRule11_Forks(t *testing.T) {
 			}
 			f.repo.Close(3)
 		}
-		result = fetch(t, f.pulls(t), nil)
-		if !strings.HasPrefix(list(result, "id"), "1 2") || result.Forks != 0 || !strings.HasPrefix(list(result, "fork"), "false true") {
-			t.Errorf("allowed: got %q, %q, %d forks", list(result, "id"), list(result, "fork"), result.Forks)
+		result = providertest.Fetch(t, f.pulls(t), nil)
+		if !strings.HasPrefix(providertest.Texts(result, "id"), "1 2") || result.Forks != 0 || !strings.HasPrefix(providertest.Texts(result, "fork"), "false true") {
+			t.Errorf("allowed: got %q, %q, %d forks", providertest.Texts(result, "id"), providertest.Texts(result, "fork"), result.Forks)
 		}
-		if sha := result.Inputs[1]["sha"].(string); !fullHash.MatchString(sha) {
+		if sha := result.Inputs[1]["sha"].(string); !provider.IsCommit(sha) {
 			t.Errorf("the fork's commit is %q", sha)
 		}
 	})
@@ -266,7 +226,7 @@ func TestRule01_ShortCommits(t *testing.T) {
 	want := []string{forgetest.SHA("APP/web#1"), forgetest.SHA("APP/web#2"), forgetest.SHA("APP/web#3")}
 	for range 2 {
 		f.server.Forget()
-		if got := list(fetch(t, p, nil), "sha"); got != strings.Join(want, " ") {
+		if got := providertest.Texts(providertest.Fetch(t, p, nil), "sha"); got != strings.Join(want, " ") {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -275,7 +235,7 @@ func TestRule01_ShortCommits(t *testing.T) {
 	}
 	f.repo.Push(2, forgetest.SHA("pushed"))
 	f.server.Forget()
-	if got := list(fetch(t, p, nil), "sha"); !strings.Contains(got, forgetest.SHA("pushed")) || f.server.Calls() != 2 {
+	if got := providertest.Texts(providertest.Fetch(t, p, nil), "sha"); !strings.Contains(got, forgetest.SHA("pushed")) || f.server.Calls() != 2 {
 		t.Errorf("got %s with %d requests", got, f.server.Calls())
 	}
 }
@@ -297,12 +257,12 @@ func TestRule01_ListMoves(t *testing.T) {
 			}
 		})
 		p := f.pulls(t)
-		if got := list(fetch(t, p, nil), "id"); got != "1 2 3 4 6 7 8 9 10 11 12" {
+		if got := providertest.Texts(providertest.Fetch(t, p, nil), "id"); got != "1 2 3 4 6 7 8 9 10 11 12" {
 			t.Errorf("got %q", got)
 		}
 		f.server.Heal()
 		f.server.Forget()
-		fetch(t, p, nil)
+		providertest.Fetch(t, p, nil)
 		if asked := f.server.Calls(); asked != 2 {
 			t.Errorf("%d requests for two pages that did not change", asked)
 		}
@@ -344,9 +304,9 @@ func TestConditionalRequests(t *testing.T) {
 		f.repo.Open(forgetest.PR{})
 	}
 	p := f.pulls(t)
-	before := fetch(t, p, nil)
+	before := providertest.Fetch(t, p, nil)
 	f.server.Forget()
-	if diff := cmp.Diff(before, fetch(t, p, before.Inputs)); diff != "" {
+	if diff := cmp.Diff(before, providertest.Fetch(t, p, nil, before.Inputs...)); diff != "" {
 		t.Error(diff)
 	}
 	for _, r := range f.server.Requests() {
@@ -360,31 +320,31 @@ func TestRefs(t *testing.T) {
 	both(t, func(t *testing.T, cloud bool) {
 		f := start(t, cloud)
 		// FR-10: two names with one checksum.
-		f.repo.SetBranch("fix/cbc", "cccc")
-		f.repo.SetBranch("fix/bdb", "bbbb")
-		f.repo.SetBranch("main", "aaaa")
+		f.repo.SetBranch("fix/cbc", forgetest.SHA("cccc"))
+		f.repo.SetBranch("fix/bdb", forgetest.SHA("bbbb"))
+		f.repo.SetBranch("main", forgetest.SHA("aaaa"))
 		f.cfg.Object.Spec.Filter = api.Filter{ExcludeBranch: "^main$"}
 		branches, err := newBranches(f.cfg, f.parsed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := []api.Input{
-			{"id": "178979487", "branch": "fix/bdb", "sha": "bbbb"},
-			{"id": "178979487", "branch": "fix/cbc", "sha": "cccc"},
+			{"id": "178979487", "branch": "fix/bdb", "sha": forgetest.SHA("bbbb")},
+			{"id": "178979487", "branch": "fix/cbc", "sha": forgetest.SHA("cccc")},
 		}
-		if diff := cmp.Diff(want, fetch(t, branches, nil).Inputs); diff != "" {
+		if diff := cmp.Diff(want, providertest.Fetch(t, branches, nil).Inputs); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		f.repo.SetTag("v1.2.0", "dddd") // annotated: its commit counts
-		f.repo.SetTag("1.10.0", "eeee")
-		f.repo.SetTag("nightly", "ffff")
+		f.repo.SetTag("v1.2.0", forgetest.SHA("dddd")) // annotated: its commit counts
+		f.repo.SetTag("1.10.0", forgetest.SHA("eeee"))
+		f.repo.SetTag("nightly", forgetest.SHA("ffff"))
 		f.cfg.Object.Spec.Filter = api.Filter{Semver: ">=1.0.0"}
 		tags, err := newTags(f.cfg, f.parsed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		result := fetch(t, tags, nil)
-		if list(result, "tag") != "1.10.0 v1.2.0" || list(result, "sha") != "eeee dddd" {
+		result := providertest.Fetch(t, tags, nil)
+		if providertest.Texts(result, "tag") != "1.10.0 v1.2.0" || providertest.Texts(result, "sha") != forgetest.SHA("eeee")+" "+forgetest.SHA("dddd") {
 			t.Errorf("got %v", result.Inputs)
 		}
 	})
@@ -415,7 +375,7 @@ func TestCredentials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fetch(t, p, nil)
+			providertest.Fetch(t, p, nil)
 			if got := f.server.Requests()[0].Header.Get("Authorization"); got != test.want {
 				t.Errorf("sent %q", got)
 			}
@@ -448,7 +408,7 @@ func TestSharedListing(t *testing.T) {
 			all = append(all, f.pulls(t))
 		}
 		for _, p := range all {
-			if result, err := p.Fetch(ctx, nil); err != nil || list(result, "branch") != "a" {
+			if result, err := p.Fetch(ctx, nil); err != nil || providertest.Texts(result, "branch") != "a" {
 				t.Errorf("got %v, %v", result.Inputs, err)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -20,9 +19,6 @@ import (
 
 // atOnce is how many commits are asked for at the same time.
 const atOnce = 4
-
-// fullHash is the whole name of a commit.
-var fullHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // commits finds the whole names of commits that Cloud cut. They never change, so
 // each is asked for once, for all providers of a repository.
@@ -54,7 +50,7 @@ func (c *commits) complete(ctx context.Context, pulls []pullRequest, forks bool)
 		key := pull.source + " " + pull.SHA
 		full, ok := c.known[key]
 		switch {
-		case !pull.open || fullHash.MatchString(pull.SHA):
+		case !pull.open || provider.IsCommit(pull.SHA):
 		case ok:
 			pull.SHA = full
 			mu.Lock()
@@ -107,7 +103,7 @@ func (c *commits) find(ctx context.Context, pull *pullRequest) (string, error) {
 	var commit struct {
 		Hash string `json:"hash"`
 	}
-	if json.Unmarshal(answer.body, &commit) != nil || !fullHash.MatchString(commit.Hash) || !strings.HasPrefix(commit.Hash, pull.SHA) {
+	if json.Unmarshal(answer.body, &commit) != nil || !provider.IsCommit(commit.Hash) || !strings.HasPrefix(commit.Hash, pull.SHA) {
 		return "", implausible(fmt.Sprintf("commit of pull request %s: the answer is not the commit that was asked for", pull.ID))
 	}
 	return commit.Hash, nil

@@ -186,7 +186,7 @@ func decodeCloudRef(data json.RawMessage) (provider.Ref, string, error) {
 	if json.Unmarshal(data, &ref) != nil {
 		return provider.Ref{}, "", errors.New("not a branch or tag in JSON")
 	}
-	return checkRef(ref.Name, ref.Target.Hash)
+	return provider.NewRef(ref.Name, ref.Target.Hash)
 }
 
 // decodeServerRef reads a branch or tag of Data Center. For an annotated tag,
@@ -199,15 +199,5 @@ func decodeServerRef(data json.RawMessage) (provider.Ref, string, error) {
 	if json.Unmarshal(data, &ref) != nil {
 		return provider.Ref{}, "", errors.New("not a branch or tag in JSON")
 	}
-	return checkRef(ref.DisplayID, ref.LatestCommit)
-}
-
-func checkRef(name, sha string) (provider.Ref, string, error) {
-	switch {
-	case name == "":
-		return provider.Ref{}, "", errors.New("has no name")
-	case sha == "":
-		return provider.Ref{}, "", fmt.Errorf("%q has no commit", name)
-	}
-	return provider.Ref{Name: name, SHA: sha}, name, nil
+	return provider.NewRef(ref.DisplayID, ref.LatestCommit)
 }

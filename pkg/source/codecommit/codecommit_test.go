@@ -63,23 +63,6 @@ func newPullRequests(t *testing.T, cfg provider.Config) *PullRequests {
 	return p
 }
 
-func fetch(t *testing.T, p providertest.Fetcher, previous []api.Input) provider.Result {
-	t.Helper()
-	result, err := p.Fetch(t.Context(), previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-func list(result provider.Result, field string) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, fmt.Sprint(input[field]))
-	}
-	return strings.Join(all, " ")
-}
-
 // lists counts only requests of lists, for the contract knows of no others.
 type lists struct {
 	*forgetest.CodeCommit
@@ -92,41 +75,12 @@ func (l lists) Requests() []*http.Request {
 }
 
 func TestContract(t *testing.T) {
-	for field, kind := range map[string]struct {
-		make     func(provider.Config) (providertest.Fetcher, error)
-		add      func(r *forgetest.Repo, n int)
-		pageSize int
-	}{
-		"id": {
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewPullRequests(cfg) },
-			func(r *forgetest.Repo, n int) { r.Open(forgetest.PR{}) }, pageSize,
-		},
-		"branch": {
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewBranches(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetBranch(fmt.Sprintf("b%03d", n), forgetest.SHA(fmt.Sprint(n))) }, 0,
-		},
-		"tag": { // counted backwards, for the order is that of names backwards
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewTags(cfg) },
-			func(r *forgetest.Repo, n int) {
-				r.SetTag(fmt.Sprintf("t%03d", 999-n), forgetest.SHA(fmt.Sprint(n)))
-			}, 0,
-		},
-	} {
-		t.Run(field, func(t *testing.T) {
-			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-				server, repo, cfg := web(t)
-				n := 0
-				add := func() { n++; kind.add(repo, n) }
-				for range items {
-					add()
-				}
-				return providertest.Fixture{
-					Server: lists{server}, Config: cfg, New: kind.make, Add: add, CredentialKey: "secretkey",
-					KeyField: field, PageSize: kind.pageSize, PageOf: forgetest.CodeCommitPage,
-				}
-			})
-		})
-	}
+	requests := providertest.Requests(pageSize, NewPullRequests)
+	requests.PageOf = forgetest.CodeCommitPage
+	providertest.Contracts(t, "secretkey", func(t *testing.T) (providertest.Server, *forgetest.Repo, provider.Config) {
+		server, repo, cfg := web(t)
+		return lists{server}, repo, cfg
+	}, requests, providertest.Branches(0, NewBranches), providertest.Tags(0, NewTags))
 }
 
 func TestFields(t *testing.T) {
@@ -134,9 +88,9 @@ func TestFields(t *testing.T) {
 	repo.Open(forgetest.PR{
 		Branch: "feat/ui-footer", SHA: "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", Title: `feat(ui): "Add" footer`, Author: "ada", Target: "release/6.x",
 	})
-	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25"}) // FR-21: stays a text
+	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25000000000000000000000000000000000"}) // FR-21: stays a text
 	cfg.Object.Spec.Filter.Labels, cfg.Object.Spec.Skip.Labels = []string{"none-here"}, []string{"!none-here"}
-	got := fetch(t, newPullRequests(t, cfg), nil).Inputs
+	got := providertest.Fetch(t, newPullRequests(t, cfg), nil).Inputs
 	want := api.Input{
 		"id": "1", "sha": "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", "branch": "feat/ui-footer", "targetBranch": "release/6.x",
 		"title": `feat(ui): "Add" footer`, "author": "ada", "labels": []any{}, "draft": false, "fork": false,
@@ -149,7 +103,7 @@ func TestFields(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25" {
+	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25000000000000000000000000000000000" {
 		t.Errorf("got %v", got[1])
 	}
 	if a, b := slices.Sorted(maps.Keys(got[0])), slices.Sorted(maps.Keys(got[1])); !slices.Equal(a, b) {
@@ -196,7 +150,7 @@ func TestRule01_Details(t *testing.T) {
 				repo.Open(forgetest.PR{})
 			}
 			p := newPullRequests(t, cfg)
-			before := fetch(t, p, nil)
+			before := providertest.Fetch(t, p, nil)
 			server.Break(onSecond(test.fault))
 			result, err := p.Fetch(t.Context(), before.Inputs)
 			if provider.ReasonOf(err) != test.want || result.Inputs != nil || !strings.Contains(err.Error(), "pull request ") {
@@ -217,7 +171,7 @@ func TestRule01_Details(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		})
-		if got := list(fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1 3" {
+		if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1 3" {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -231,7 +185,7 @@ func TestRule01_Details(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		}))
-		if got := list(fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1" {
+		if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1" {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -281,7 +235,7 @@ func TestRefs(t *testing.T) {
 		{"id": "178979487", "branch": "fix/bdb", "sha": sha("b")},
 		{"id": "178979487", "branch": "fix/cbc", "sha": sha("c")},
 	}
-	if diff := cmp.Diff(want, fetch(t, branches, nil).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, branches, nil).Inputs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	cfg.Object.Spec.Filter = api.Filter{Semver: ">=1.0.0"}
@@ -289,8 +243,8 @@ func TestRefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := fetch(t, tags, nil)
-	if list(result, "tag") != "1.10.0 v1.2.0" || list(result, "sha") != sha("e")+" "+sha("d") {
+	result := providertest.Fetch(t, tags, nil)
+	if providertest.Texts(result, "tag") != "1.10.0 v1.2.0" || providertest.Texts(result, "sha") != sha("e")+" "+sha("d") {
 		t.Errorf("got %v", result.Inputs)
 	}
 }
@@ -371,7 +325,7 @@ func TestWebIdentity(t *testing.T) {
 	cfg.Object.Spec.URL = "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/web"
 	p := newPullRequests(t, cfg)
 	for range 2 {
-		if got := list(fetch(t, p, nil), "id"); got != "1" {
+		if got := providertest.Texts(providertest.Fetch(t, p, nil), "id"); got != "1" {
 			t.Errorf("got %q", got)
 		}
 	}

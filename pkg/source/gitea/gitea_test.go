@@ -33,76 +33,23 @@ func app(t *testing.T) (*forgetest.Gitea, *forgetest.Repo, provider.Config) {
 	}
 }
 
-// types are the three kinds, the field that names an item, and how one is added:
-// tags counted backwards, for their order is that of names backwards.
-func types() map[string]struct {
-	field  string
-	fewest int
-	make   func(provider.Config) (providertest.Fetcher, error)
-	add    func(r *forgetest.Repo, n int)
-} {
-	return map[string]struct {
-		field  string
-		fewest int
-		make   func(provider.Config) (providertest.Fetcher, error)
-		add    func(r *forgetest.Repo, n int)
-	}{
-		"pull requests": {
-			"id", 0, func(cfg provider.Config) (providertest.Fetcher, error) { return NewPullRequests(cfg) },
-			func(r *forgetest.Repo, _ int) { r.Open(forgetest.PR{}) },
-		},
-		"branches": {
-			"branch", 1, func(cfg provider.Config) (providertest.Fetcher, error) { return NewBranches(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetBranch(fmt.Sprintf("b%03d", n), forgetest.SHA(fmt.Sprint(n))) },
-		},
-		"tags": {
-			"tag", 0, func(cfg provider.Config) (providertest.Fetcher, error) { return NewTags(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetTag(fmt.Sprintf("t%03d", 999-n), forgetest.SHA(fmt.Sprint(n))) },
-		},
-	}
+// pageSize is that of the contract; kinds are the three types.
+const pageSize = 8
+
+func kinds() []providertest.Kind {
+	branches := providertest.Branches(pageSize, NewBranches)
+	branches.Fewest = 1
+	return []providertest.Kind{providertest.Requests(pageSize, NewPullRequests), branches, providertest.Tags(pageSize, NewTags)}
 }
 
 func TestContract(t *testing.T) {
-	for what, kind := range types() {
-		t.Run(what, func(t *testing.T) {
-			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-				const pageSize = 8
-				server, repo, cfg := app(t)
-				server.LimitPages(pageSize)
-				server.RequireToken(testToken)
-				n := 0
-				add := func() { n++; kind.add(repo, n) }
-				for range items {
-					add()
-				}
-				cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
-				return providertest.Fixture{
-					Server: server, Config: cfg, New: kind.make, Add: add, Fewest: kind.fewest,
-					CredentialKey: "password", KeyField: kind.field, PageSize: pageSize,
-				}
-			})
-		})
-	}
-}
-
-func fetch(t *testing.T, p providertest.Fetcher, err error) provider.Result {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := p.Fetch(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-func texts(result provider.Result, field string) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, input[field].(string))
-	}
-	return strings.Join(all, " ")
+	providertest.Contracts(t, "password", func(t *testing.T) (providertest.Server, *forgetest.Repo, provider.Config) {
+		server, repo, cfg := app(t)
+		server.LimitPages(pageSize)
+		server.RequireToken(testToken)
+		cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
+		return server, repo, cfg
+	}, kinds()...)
 }
 
 // Each kind of credential, as it comes over the wire.
@@ -124,7 +71,7 @@ func TestCredentials(t *testing.T) {
 				cfg.Secret[key] = []byte(value)
 			}
 			p, err := NewPullRequests(cfg)
-			if got := texts(fetch(t, p, err), "id"); got != "1" {
+			if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "1" {
 				t.Errorf("got %q", got)
 			}
 			request := server.Requests()[0]
@@ -139,19 +86,19 @@ func TestCredentials(t *testing.T) {
 // servers tell that there is more: a link (pull requests, branches), or only a number
 // (tags), or nothing at all.
 func TestShortPages(t *testing.T) {
-	for what, kind := range types() {
+	for _, kind := range kinds() {
 		for _, header := range []string{"as it is", "no total", "no link and no total"} {
-			t.Run(what+", "+header, func(t *testing.T) {
+			t.Run(kind.Name+", "+header, func(t *testing.T) {
 				server, repo, cfg := app(t)
 				server.LimitPages(30)
 				for n := range 75 {
-					kind.add(repo, n)
+					kind.Add(repo, n)
 				}
 				server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 					next.ServeHTTP(without(w, header), r)
 				})
-				p, err := kind.make(cfg)
-				if got := fetch(t, p, err); len(got.Inputs) != 75 {
+				p, err := kind.New(cfg)
+				if got := providertest.Fetch(t, p, err); len(got.Inputs) != 75 {
 					t.Errorf("%d inputs, want 75", len(got.Inputs))
 				}
 			})
@@ -200,8 +147,8 @@ func TestRule01_BranchVanishes(t *testing.T) {
 		forgetest.JSON("["+strings.Join(items, ",")+"]")(w, r, nil)
 	}))
 	p, err := NewBranches(cfg)
-	got := fetch(t, p, err)
-	if all := texts(got, "branch"); len(got.Inputs) != 50 || !strings.HasSuffix(all, " b050") {
+	got := providertest.Fetch(t, p, err)
+	if all := providertest.Texts(got, "branch"); len(got.Inputs) != 50 || !strings.HasSuffix(all, " b050") {
 		t.Errorf("%d branches: %s; want 50, the last on page 2", len(got.Inputs), all)
 	}
 }
@@ -236,7 +183,7 @@ func TestNextPageUnderAnotherName(t *testing.T) {
 		return ""
 	}))
 	p, err := NewPullRequests(cfg)
-	if got := fetch(t, p, err); len(got.Inputs) != 25 {
+	if got := providertest.Fetch(t, p, err); len(got.Inputs) != 25 {
 		t.Errorf("%d inputs, want 25", len(got.Inputs))
 	}
 }
@@ -305,7 +252,7 @@ func TestRequests(t *testing.T) {
 	}
 	cfg.Shared = &provider.Shared{}
 	a, err := NewPullRequests(cfg)
-	fetch(t, a, err)
+	providertest.Fetch(t, a, err)
 	if got := server.Calls(); got != 4+3 { // three pages, an empty one, and all but that once more
 		t.Errorf("%d requests at first", got)
 	}
@@ -329,7 +276,7 @@ func TestRequests(t *testing.T) {
 	small.Object = &api.ResourceSetInputProvider{Spec: api.InputProviderSpec{URL: server.URL + "/acme/other"}}
 	server.Repo("acme/other").Open(forgetest.PR{})
 	p, err := NewPullRequests(small)
-	if got := texts(fetch(t, p, err), "id"); got != "1" || server.Calls() != 1 {
+	if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "1" || server.Calls() != 1 {
 		t.Errorf("got %q in %d requests, want one for a list of one page", got, server.Calls())
 	}
 }
@@ -366,7 +313,7 @@ func TestSubPath(t *testing.T) {
 	})
 	cfg.Object.Spec.URL = server.URL + "/git/acme/app"
 	p, err := NewPullRequests(cfg)
-	if got := texts(fetch(t, p, err), "id"); got != "1" || server.Requests()[0].URL.Path != "/git/api/v1/repos/acme/app/pulls" {
+	if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "1" || server.Requests()[0].URL.Path != "/git/api/v1/repos/acme/app/pulls" {
 		t.Errorf("got %q from %s", got, server.Requests()[0].URL)
 	}
 }
@@ -384,18 +331,7 @@ func BenchmarkPolls(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := p.Fetch(b.Context(), nil); err != nil {
-		b.Fatal(err)
-	}
-	server.Forget()
-	polls := 0
-	for b.Loop() {
-		if result, err := p.Fetch(b.Context(), nil); err != nil || len(result.Inputs) != 500 {
-			b.Fatal(len(result.Inputs), err)
-		}
-		polls++
-	}
-	b.ReportMetric(float64(server.Calls())/float64(polls), "requests/op")
+	providertest.Polls(b, p, server)
 }
 
 // Rule 1: a page without a successor is no end when the server counts more.

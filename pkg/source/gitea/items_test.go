@@ -29,12 +29,12 @@ func TestFields(t *testing.T) {
 		Branch: "feat/ui-footer", SHA: "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", Title: `feat(ui): "Add" footer`,
 		Author: "stefan", Labels: []string{"enhancement", "deploy/flux-preview"}, Target: "release/6.x",
 	})
-	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25", Draft: true}) // FR-21: stays a text
+	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25000000000000000000000000000000000", Draft: true}) // FR-21: stays a text
 	repo.Open(forgetest.PR{Title: "[wip] Later"})
 	repo.Open(forgetest.PR{Title: "WIP: Later"})
 	repo.Open(forgetest.PR{Title: "WIPE the disk"})
 	p, err := NewPullRequests(cfg)
-	got := fetch(t, p, err).Inputs
+	got := providertest.Fetch(t, p, err).Inputs
 	want := api.Input{
 		"id": "1", "sha": "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", "branch": "feat/ui-footer", "targetBranch": "release/6.x",
 		"title": `feat(ui): "Add" footer`, "author": "stefan", "labels": []any{"deploy/flux-preview", "enhancement"},
@@ -47,7 +47,7 @@ func TestFields(t *testing.T) {
 	if query := server.Requests()[0].URL.Query(); query.Get("sort") != "oldest" || query.Get("state") != "open" {
 		t.Errorf("asked for %v", query)
 	}
-	if got[1]["author"] != "Ghost" || got[1]["sha"] != "6063e25" {
+	if got[1]["author"] != "Ghost" || got[1]["sha"] != "6063e25000000000000000000000000000000000" {
 		t.Errorf("got %v", got[1])
 	}
 	for i, draft := range []bool{false, true, true, true, false} {
@@ -71,13 +71,13 @@ func TestRule11_Forks(t *testing.T) {
 	repo.Open(forgetest.PR{Branch: "other", Fork: "stranger/app"})
 	cfg.Object.Spec.Filter.IncludeBranch = "^main$|^refs/pull"
 	p, err := NewPullRequests(cfg)
-	if result := fetch(t, p, err); texts(result, "id") != "1" || result.Forks != 3 || result.Matched != 1 {
-		t.Errorf("got %q, %d forks, %d matched; want 1, 3, 1", texts(result, "id"), result.Forks, result.Matched)
+	if result := providertest.Fetch(t, p, err); providertest.Texts(result, "id") != "1" || result.Forks != 3 || result.Matched != 1 {
+		t.Errorf("got %q, %d forks, %d matched; want 1, 3, 1", providertest.Texts(result, "id"), result.Forks, result.Matched)
 	}
 	cfg.Object.Annotations = map[string]string{api.AnnotationAllowForks: "true"}
 	p, err = NewPullRequests(cfg)
-	result := fetch(t, p, err)
-	if got := texts(result, "branch"); got != "main main main refs/pull/4/head" || result.Forks != 0 {
+	result := providertest.Fetch(t, p, err)
+	if got := providertest.Texts(result, "branch"); got != "main main main refs/pull/4/head" || result.Forks != 0 {
 		t.Fatalf("allowed: got %q, %d forks", got, result.Forks)
 	}
 	for i, fork := range []bool{false, true, true, true} {
@@ -90,27 +90,27 @@ func TestRule11_Forks(t *testing.T) {
 func TestRefs(t *testing.T) {
 	_, repo, cfg := app(t)
 	// FR-10: two names with one checksum.
-	repo.SetBranch("fix/cbc", "cccc")
-	repo.SetBranch("fix/bdb", "bbbb")
-	repo.SetBranch("main", "aaaa")
-	repo.SetTag("1.9.0", "9999")
-	repo.SetTag("1.10.0", "1010")
-	repo.SetTag("nightly", "eeee")
+	repo.SetBranch("fix/cbc", forgetest.SHA("cccc"))
+	repo.SetBranch("fix/bdb", forgetest.SHA("bbbb"))
+	repo.SetBranch("main", forgetest.SHA("aaaa"))
+	repo.SetTag("1.9.0", forgetest.SHA("9999"))
+	repo.SetTag("1.10.0", forgetest.SHA("1010"))
+	repo.SetTag("nightly", forgetest.SHA("eeee"))
 	cfg.Object.Spec.Filter = api.Filter{ExcludeBranch: "^main$", Semver: ">=1.0.0", Limit: 2}
 	branches, err := NewBranches(cfg)
 	want := []api.Input{
-		{"id": "178979487", "branch": "fix/bdb", "sha": "bbbb"},
-		{"id": "178979487", "branch": "fix/cbc", "sha": "cccc"},
+		{"id": "178979487", "branch": "fix/bdb", "sha": forgetest.SHA("bbbb")},
+		{"id": "178979487", "branch": "fix/cbc", "sha": forgetest.SHA("cccc")},
 	}
-	if diff := cmp.Diff(want, fetch(t, branches, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, branches, err).Inputs); diff != "" {
 		t.Errorf("branches (-want +got):\n%s", diff)
 	}
 	tags, err := NewTags(cfg)
 	want = []api.Input{
-		{"id": provider.Checksum("1.10.0"), "tag": "1.10.0", "sha": "1010"},
-		{"id": provider.Checksum("1.9.0"), "tag": "1.9.0", "sha": "9999"},
+		{"id": provider.Checksum("1.10.0"), "tag": "1.10.0", "sha": forgetest.SHA("1010")},
+		{"id": provider.Checksum("1.9.0"), "tag": "1.9.0", "sha": forgetest.SHA("9999")},
 	}
-	if diff := cmp.Diff(want, fetch(t, tags, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, tags, err).Inputs); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 }
@@ -124,16 +124,16 @@ func TestRule01_ListMoves(t *testing.T) {
 			r.Close(3)
 			r.Open(forgetest.PR{})
 			r.DeleteTag("t03")
-			r.SetTag("t99", "aaaa")
+			r.SetTag("t99", forgetest.SHA("aaaa"))
 		},
-		"one comes first": func(r *forgetest.Repo) { r.Reopen(2); r.SetTag("t00", "aaaa") },
+		"one comes first": func(r *forgetest.Repo) { r.Reopen(2); r.SetTag("t00", forgetest.SHA("aaaa")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, repo, cfg := app(t)
 			server.LimitPages(10)
 			for n := range 15 {
 				repo.Open(forgetest.PR{})
-				repo.SetTag(fmt.Sprintf("t%02d", n+1), "aaaa")
+				repo.SetTag(fmt.Sprintf("t%02d", n+1), forgetest.SHA("aaaa"))
 			}
 			repo.Close(2)
 			for field, p := range map[string]func() (providertest.Fetcher, error){
@@ -142,9 +142,9 @@ func TestRule01_ListMoves(t *testing.T) {
 			} {
 				server.Break(forgetest.After(1, func() { change(repo) }))
 				fetcher, err := p()
-				moving := texts(fetch(t, fetcher, err), field)
+				moving := providertest.Texts(providertest.Fetch(t, fetcher, err), field)
 				server.Heal()
-				if still := texts(fetch(t, fetcher, nil), field); moving != still {
+				if still := providertest.Texts(providertest.Fetch(t, fetcher, nil), field); moving != still {
 					t.Errorf("%s: got  %s\nwant %s", field, moving, still)
 				}
 			}
@@ -165,7 +165,7 @@ func TestStateAndOrderAreChecked(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	p, err := NewPullRequests(cfg)
-	if got := texts(fetch(t, p, err), "id"); got != "2 3" {
+	if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "2 3" {
 		t.Errorf("got %q, want 2 3", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
 // withApp starts a server where an app is installed, and returns a secret for it.
@@ -34,7 +35,7 @@ func TestApp(t *testing.T) {
 	gh, app, cfg := withApp(t)
 	p := newPullRequests(t, cfg)
 	for range 3 {
-		if got := ids(fetch(t, p, nil)); got != "1" {
+		if got := providertest.Texts(providertest.Fetch(t, p, nil), "id"); got != "1" {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -52,9 +53,9 @@ func TestApp(t *testing.T) {
 func TestAppRenews(t *testing.T) {
 	gh, app, cfg := withApp(t)
 	p := newPullRequests(t, cfg)
-	fetch(t, p, nil)
+	providertest.Fetch(t, p, nil)
 	app.Revoke()
-	fetch(t, p, nil)
+	providertest.Fetch(t, p, nil)
 	if app.Minted() != 2 {
 		t.Errorf("%d tokens, want 2", app.Minted())
 	}
@@ -78,8 +79,8 @@ func TestAppRenewsInTime(t *testing.T) {
 	_, app, cfg := withApp(t)
 	p := newPullRequests(t, cfg)
 	app.TokenLife(renewBefore + 2*time.Minute)
-	fetch(t, p, nil)
-	fetch(t, p, nil)
+	providertest.Fetch(t, p, nil)
+	providertest.Fetch(t, p, nil)
 	if app.Minted() != 1 {
 		t.Errorf("%d tokens, want 1", app.Minted())
 	}
@@ -89,7 +90,7 @@ func TestAppByOwner(t *testing.T) {
 	_, _, cfg := withApp(t)
 	delete(cfg.Secret, "githubAppInstallationID")
 	cfg.Secret["githubAppInstallationOwner"] = []byte("StefanProdan")
-	if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != "1" {
+	if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1" {
 		t.Errorf("got %q", got)
 	}
 	cfg.Secret["githubAppInstallationOwner"] = []byte("nobody")
@@ -102,7 +103,7 @@ func TestAppByOwner(t *testing.T) {
 func TestAppBaseURL(t *testing.T) {
 	gh, _, cfg := withApp(t)
 	cfg.Secret["githubAppBaseURL"] = []byte(gh.URL + "/api/v3")
-	if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != "1" {
+	if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1" {
 		t.Errorf("got %q", got)
 	}
 }

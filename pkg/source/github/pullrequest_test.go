@@ -44,20 +44,14 @@ func podinfo(t *testing.T) (*forgetest.GitHub, *forgetest.Repo, provider.Config)
 }
 
 func TestContract(t *testing.T) {
-	providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-		const pageSize = 8
+	const pageSize = 8
+	providertest.Contracts(t, "password", func(t *testing.T) (providertest.Server, *forgetest.Repo, provider.Config) {
 		gh, repo, cfg := podinfo(t)
 		gh.LimitPages(pageSize)
 		gh.RequireToken(testToken)
-		for range items {
-			repo.Open(forgetest.PR{})
-		}
 		cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
-		return providertest.Fixture{
-			Server: gh, Config: cfg, New: newFetcher, Add: func() { repo.Open(forgetest.PR{}) },
-			CredentialKey: "password", KeyField: "id", PageSize: pageSize,
-		}
-	})
+		return gh, repo, cfg
+	}, providertest.Requests(pageSize, NewPullRequests), providertest.Branches(pageSize, NewBranches), providertest.Tags(pageSize, NewTags))
 }
 
 func TestTokenKey(t *testing.T) {
@@ -65,18 +59,9 @@ func TestTokenKey(t *testing.T) {
 	gh.RequireToken(testToken)
 	repo.Open(forgetest.PR{})
 	cfg.Secret = provider.Secret{"token": []byte(testToken + "\n")}
-	if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != "1" {
+	if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != "1" {
 		t.Errorf("got %q", got)
 	}
-}
-
-func fetch(t *testing.T, p *PullRequests, previous []api.Input) provider.Result {
-	t.Helper()
-	result, err := p.Fetch(t.Context(), previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
 }
 
 func newPullRequests(t *testing.T, cfg provider.Config) *PullRequests {
@@ -88,22 +73,14 @@ func newPullRequests(t *testing.T, cfg provider.Config) *PullRequests {
 	return p
 }
 
-func ids(result provider.Result) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, input["id"].(string))
-	}
-	return strings.Join(all, " ")
-}
-
 func TestFields(t *testing.T) {
 	gh, repo, cfg := podinfo(t)
 	repo.Open(forgetest.PR{
 		Branch: "feat/ui-footer", SHA: "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", Title: `feat(ui): "Add" footer`,
 		Author: "stefanprodan", Labels: []string{"enhancement", "deploy/flux-preview"}, Draft: true, Target: "release/6.x",
 	})
-	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25"}) // FR-21: stays a text
-	got := fetch(t, newPullRequests(t, cfg), nil).Inputs
+	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25000000000000000000000000000000000"}) // FR-21: stays a text
+	got := providertest.Fetch(t, newPullRequests(t, cfg), nil).Inputs
 	want := api.Input{
 		"id": "1", "sha": "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", "branch": "feat/ui-footer", "targetBranch": "release/6.x",
 		"title": `feat(ui): "Add" footer`, "author": "stefanprodan", "labels": []any{"deploy/flux-preview", "enhancement"},
@@ -113,7 +90,7 @@ func TestFields(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25" {
+	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25000000000000000000000000000000000" {
 		t.Errorf("got %v", got[1])
 	}
 	if a, b := slices.Sorted(maps.Keys(got[0])), slices.Sorted(maps.Keys(got[1])); !slices.Equal(a, b) {
@@ -148,7 +125,7 @@ func TestFilters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Object.Spec.Filter = test.filter
-			if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != test.want {
+			if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -164,22 +141,22 @@ func TestRule11_Forks(t *testing.T) {
 	repo.Open(forgetest.PR{Branch: "other", Fork: "stranger/podinfo"})
 	cfg.Object.Spec.Filter.IncludeBranch = "^main$"
 
-	result := fetch(t, newPullRequests(t, cfg), nil)
-	if ids(result) != "1" || result.Forks != 2 || result.Matched != 1 {
-		t.Errorf("got %q, %d forks, %d matched; want 1, 2, 1", ids(result), result.Forks, result.Matched)
+	result := providertest.Fetch(t, newPullRequests(t, cfg), nil)
+	if providertest.Texts(result, "id") != "1" || result.Forks != 2 || result.Matched != 1 {
+		t.Errorf("got %q, %d forks, %d matched; want 1, 2, 1", providertest.Texts(result, "id"), result.Forks, result.Matched)
 	}
 	// Also where one was exported before.
-	if result := fetch(t, newPullRequests(t, cfg), []api.Input{{"id": "2"}}); ids(result) != "1" {
-		t.Errorf("got %q", ids(result))
+	if result := providertest.Fetch(t, newPullRequests(t, cfg), nil, []api.Input{{"id": "2"}}...); providertest.Texts(result, "id") != "1" {
+		t.Errorf("got %q", providertest.Texts(result, "id"))
 	}
 	cfg.Object.Annotations = map[string]string{api.AnnotationAllowForks: "yes"}
-	if result := fetch(t, newPullRequests(t, cfg), nil); ids(result) != "1" {
-		t.Errorf("with another value than true: got %q", ids(result))
+	if result := providertest.Fetch(t, newPullRequests(t, cfg), nil); providertest.Texts(result, "id") != "1" {
+		t.Errorf("with another value than true: got %q", providertest.Texts(result, "id"))
 	}
 	cfg.Object.Annotations[api.AnnotationAllowForks] = "true"
-	result = fetch(t, newPullRequests(t, cfg), nil)
-	if ids(result) != "1 2 3" || result.Forks != 0 {
-		t.Fatalf("allowed: got %q, %d forks", ids(result), result.Forks)
+	result = providertest.Fetch(t, newPullRequests(t, cfg), nil)
+	if providertest.Texts(result, "id") != "1 2 3" || result.Forks != 0 {
+		t.Fatalf("allowed: got %q, %d forks", providertest.Texts(result, "id"), result.Forks)
 	}
 	for i, fork := range []bool{false, true, true} {
 		if result.Inputs[i]["fork"] != fork {
@@ -193,31 +170,31 @@ func TestRule11_Forks(t *testing.T) {
 func TestSkip(t *testing.T) {
 	_, repo, cfg := podinfo(t)
 	cfg.Object.Spec.Skip.Labels = []string{"pause", "!ci/passed"}
-	repo.Open(forgetest.PR{SHA: "aaaa", Labels: []string{"ci/passed"}})
-	repo.Open(forgetest.PR{SHA: "bbbb", Labels: []string{"ci/passed"}})
-	repo.Open(forgetest.PR{SHA: "cccc"})
+	repo.Open(forgetest.PR{SHA: forgetest.SHA("aaaa"), Labels: []string{"ci/passed"}})
+	repo.Open(forgetest.PR{SHA: forgetest.SHA("bbbb"), Labels: []string{"ci/passed"}})
+	repo.Open(forgetest.PR{SHA: forgetest.SHA("cccc")})
 	p := newPullRequests(t, cfg)
-	first := fetch(t, p, nil)
-	if ids(first) != "1 2" || first.Held != 1 {
-		t.Fatalf("got %q, %d held back: a new item that is frozen does not appear", ids(first), first.Held)
+	first := providertest.Fetch(t, p, nil)
+	if providertest.Texts(first, "id") != "1 2" || first.Held != 1 {
+		t.Fatalf("got %q, %d held back: a new item that is frozen does not appear", providertest.Texts(first, "id"), first.Held)
 	}
-	repo.Push(1, "a222")
+	repo.Push(1, forgetest.SHA("a222"))
 	repo.Unlabel(1, "ci/passed")
-	repo.Push(2, "b222")
+	repo.Push(2, forgetest.SHA("b222"))
 	repo.Label(2, "pause")
-	frozen := fetch(t, p, first.Inputs)
-	if frozen.Inputs[0]["sha"] != "aaaa" || frozen.Inputs[1]["sha"] != "bbbb" || frozen.Frozen != 2 {
+	frozen := providertest.Fetch(t, p, nil, first.Inputs...)
+	if frozen.Inputs[0]["sha"] != forgetest.SHA("aaaa") || frozen.Inputs[1]["sha"] != forgetest.SHA("bbbb") || frozen.Frozen != 2 {
 		t.Errorf("got %v: want the old commits", frozen.Inputs)
 	}
 	if diff := cmp.Diff(first.Inputs, frozen.Inputs); diff != "" {
 		t.Errorf("frozen items changed (-before +after):\n%s", diff)
 	}
 	fromLock := []api.Input{
-		{"id": "1", "provider": map[string]any{"name": "podinfo-pull-requests"}, "sha": "aaaa"},
+		{"id": "1", "provider": map[string]any{"name": "podinfo-pull-requests"}, "sha": forgetest.SHA("aaaa")},
 		{"id": "2", "provider": map[string]any{"name": "podinfo-pull-requests"}},
 	}
-	restarted := fetch(t, newPullRequests(t, cfg), fromLock)
-	if got := restarted.Inputs[0]; got["sha"] != "aaaa" || got["provider"] != nil || got["title"] != "Change 1" {
+	restarted := providertest.Fetch(t, newPullRequests(t, cfg), nil, fromLock...)
+	if got := restarted.Inputs[0]; got["sha"] != forgetest.SHA("aaaa") || got["provider"] != nil || got["title"] != "Change 1" {
 		t.Errorf("got %v", got)
 	}
 	if got, ok := restarted.Inputs[1]["sha"]; ok {
@@ -225,7 +202,7 @@ func TestSkip(t *testing.T) {
 	}
 	repo.Label(1, "ci/passed")
 	repo.Close(2)
-	if thawed := fetch(t, p, frozen.Inputs); ids(thawed) != "1" || thawed.Inputs[0]["sha"] != "a222" {
+	if thawed := providertest.Fetch(t, p, nil, frozen.Inputs...); providertest.Texts(thawed, "id") != "1" || thawed.Inputs[0]["sha"] != forgetest.SHA("a222") {
 		t.Errorf("got %v: want 1 at its new commit, and 2 gone", thawed.Inputs)
 	}
 }
@@ -237,7 +214,7 @@ func TestRule01_ListMoves(t *testing.T) {
 		"the last of page 1 closes":      func(r *forgetest.Repo) { r.Close(10) },
 		"a closed one opens again":       func(r *forgetest.Repo) { r.Reopen(2) },
 		"many close, page 2 gets empty":  func(r *forgetest.Repo) { closeAll(r, 6, 16) },
-		"one is updated":                 func(r *forgetest.Repo) { r.Push(11, "dddd") },
+		"one is updated":                 func(r *forgetest.Repo) { r.Push(11, forgetest.SHA("dddd")) },
 		"one opens":                      func(r *forgetest.Repo) { r.Open(forgetest.PR{}) },
 		"one closes and another opens":   func(r *forgetest.Repo) { r.Close(3); r.Open(forgetest.PR{}) },
 		"one on page 2, already in view": func(r *forgetest.Repo) { r.Close(13) },
@@ -246,11 +223,11 @@ func TestRule01_ListMoves(t *testing.T) {
 			gh, repo, cfg := twoPages(t)
 			repo.Close(2)
 			gh.Break(forgetest.After(1, func() { change(repo) }))
-			moving := fetch(t, newPullRequests(t, cfg), nil)
+			moving := providertest.Fetch(t, newPullRequests(t, cfg), nil)
 			gh.Heal()
-			still := fetch(t, newPullRequests(t, cfg), nil)
-			if ids(moving) != ids(still) {
-				t.Errorf("got  %s\nwant %s", ids(moving), ids(still))
+			still := providertest.Fetch(t, newPullRequests(t, cfg), nil)
+			if providertest.Texts(moving, "id") != providertest.Texts(still, "id") {
+				t.Errorf("got  %s\nwant %s", providertest.Texts(moving, "id"), providertest.Texts(still, "id"))
 			}
 		})
 	}
@@ -342,7 +319,7 @@ func TestShortPages(t *testing.T) {
 	for range 75 {
 		repo.Open(forgetest.PR{})
 	}
-	if got := fetch(t, newPullRequests(t, cfg), nil); len(got.Inputs) != 75 {
+	if got := providertest.Fetch(t, newPullRequests(t, cfg), nil); len(got.Inputs) != 75 {
 		t.Errorf("%d inputs, want 75", len(got.Inputs))
 	}
 }
@@ -396,7 +373,7 @@ func TestStateIsChecked(t *testing.T) {
 		r.URL.RawQuery = query.Encode()
 		next.ServeHTTP(w, r)
 	})
-	if got := ids(fetch(t, newPullRequests(t, cfg), nil)); got != "2" {
+	if got := providertest.Texts(providertest.Fetch(t, newPullRequests(t, cfg), nil), "id"); got != "2" {
 		t.Errorf("got %q, want 2", got)
 	}
 }
@@ -429,20 +406,20 @@ func TestConditionalRequests(t *testing.T) {
 		repo.Open(forgetest.PR{})
 	}
 	p := newPullRequests(t, cfg)
-	first := fetch(t, p, nil)
+	first := providertest.Fetch(t, p, nil)
 	if spent := gh.Spent(); spent != 3 {
 		t.Errorf("the first fetch cost %d, want 3: one a page", spent)
 	}
 	for range 3 {
-		if diff := cmp.Diff(first, fetch(t, p, first.Inputs)); diff != "" {
+		if diff := cmp.Diff(first, providertest.Fetch(t, p, nil, first.Inputs...)); diff != "" {
 			t.Fatalf("(-first +again):\n%s", diff)
 		}
 	}
 	if spent := gh.Spent(); spent != 3 {
 		t.Errorf("three more fetches cost %d", spent-3)
 	}
-	repo.Push(25, "eeee")
-	if got := fetch(t, p, first.Inputs).Inputs[24]["sha"]; got != "eeee" {
+	repo.Push(25, forgetest.SHA("eeee"))
+	if got := providertest.Fetch(t, p, nil, first.Inputs...).Inputs[24]["sha"]; got != forgetest.SHA("eeee") {
 		t.Errorf("got %v: a change on the last page was missed", got)
 	}
 	if spent := gh.Spent(); spent != 4 {

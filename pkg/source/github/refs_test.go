@@ -3,7 +3,6 @@
 package github
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,46 +14,12 @@ import (
 	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
-func TestRefsContract(t *testing.T) {
-	for field, kind := range map[string]struct {
-		make func(provider.Config) (providertest.Fetcher, error)
-		add  func(r *forgetest.Repo, n int)
-	}{
-		"branch": {
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewBranches(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetBranch(fmt.Sprintf("b%03d", n), forgetest.SHA(fmt.Sprint(n))) },
-		},
-		"tag": { // counted backwards, for the order is that of names backwards
-			func(cfg provider.Config) (providertest.Fetcher, error) { return NewTags(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetTag(fmt.Sprintf("t%03d", 999-n), forgetest.SHA(fmt.Sprint(n))) },
-		},
-	} {
-		t.Run(field, func(t *testing.T) {
-			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-				const pageSize = 8
-				gh, repo, cfg := podinfo(t)
-				gh.RequireToken(testToken)
-				gh.LimitPages(pageSize)
-				cfg.Secret = provider.Secret{"password": []byte(testToken)}
-				n := 0
-				add := func() { n++; kind.add(repo, n) }
-				for range items {
-					add()
-				}
-				return providertest.Fixture{
-					Server: gh, Config: cfg, New: kind.make, Add: add, CredentialKey: "password", KeyField: field, PageSize: pageSize,
-				}
-			})
-		})
-	}
-}
-
 func TestBranches(t *testing.T) {
 	_, repo, cfg := podinfo(t)
 	// FR-10: two names with one checksum.
-	repo.SetBranch("fix/cbc", "cccc")
-	repo.SetBranch("fix/bdb", "bbbb")
-	repo.SetBranch("main", "aaaa")
+	repo.SetBranch("fix/cbc", forgetest.SHA("cccc"))
+	repo.SetBranch("fix/bdb", forgetest.SHA("bbbb"))
+	repo.SetBranch("main", forgetest.SHA("aaaa"))
 	cfg.Object.Spec.Filter = api.Filter{ExcludeBranch: "^main$"}
 	cfg.Object.Spec.Skip.Labels = []string{"!has-no-effect-here"}
 	p, err := NewBranches(cfg)
@@ -66,20 +31,12 @@ func TestBranches(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []api.Input{
-		{"id": "178979487", "branch": "fix/bdb", "sha": "bbbb"},
-		{"id": "178979487", "branch": "fix/cbc", "sha": "cccc"},
+		{"id": "178979487", "branch": "fix/bdb", "sha": forgetest.SHA("bbbb")},
+		{"id": "178979487", "branch": "fix/cbc", "sha": forgetest.SHA("cccc")},
 	}
 	if diff := cmp.Diff(want, got.Inputs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func tagsOf(result provider.Result) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, input["tag"].(string))
-	}
-	return strings.Join(all, " ")
 }
 
 func TestTags(t *testing.T) {
@@ -109,7 +66,7 @@ func TestTags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := tagsOf(result); got != test.want {
+			if got := providertest.Texts(result, "tag"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			if test.want == "1.10.0" {
@@ -125,8 +82,8 @@ func TestTags(t *testing.T) {
 // FR-08: a newest tag that vanishes is a downgrade, and is held where that is asked for.
 func TestDowngrade(t *testing.T) {
 	_, repo, cfg := podinfo(t)
-	repo.SetTag("1.3.1", "aaaa")
-	repo.SetTag("1.3.2", "bbbb")
+	repo.SetTag("1.3.1", forgetest.SHA("aaaa"))
+	repo.SetTag("1.3.2", forgetest.SHA("bbbb"))
 	cfg.Object.Spec.Filter = api.Filter{Semver: ">=1.0.0", Limit: 1}
 	fetch := func(previous []api.Input) provider.Result {
 		t.Helper()
@@ -143,16 +100,16 @@ func TestDowngrade(t *testing.T) {
 	before := fetch(nil)
 	repo.DeleteTag("1.3.2")
 	after := fetch(before.Inputs)
-	if tagsOf(after) != "1.3.1" || len(after.Warnings) != 1 || !strings.Contains(after.Warnings[0], "downgrade: tag 1.3.2 is gone") {
-		t.Errorf("got %q with %q", tagsOf(after), after.Warnings)
+	if providertest.Texts(after, "tag") != "1.3.1" || len(after.Warnings) != 1 || !strings.Contains(after.Warnings[0], "downgrade: tag 1.3.2 is gone") {
+		t.Errorf("got %q with %q", providertest.Texts(after, "tag"), after.Warnings)
 	}
 	cfg.Object.Annotations = map[string]string{api.AnnotationHoldDowngrades: "true"}
 	held := fetch(before.Inputs)
 	if diff := cmp.Diff(before.Inputs, held.Inputs); diff != "" || len(held.Warnings) != 1 {
 		t.Errorf("warnings %q, (-before +held):\n%s", held.Warnings, diff)
 	}
-	repo.SetTag("1.4.0", "dddd")
-	if got := fetch(held.Inputs); tagsOf(got) != "1.4.0" || len(got.Warnings) != 0 {
-		t.Errorf("after a newer one: got %q with %q", tagsOf(got), got.Warnings)
+	repo.SetTag("1.4.0", forgetest.SHA("dddd"))
+	if got := fetch(held.Inputs); providertest.Texts(got, "tag") != "1.4.0" || len(got.Warnings) != 0 {
+		t.Errorf("after a newer one: got %q with %q", providertest.Texts(got, "tag"), got.Warnings)
 	}
 }

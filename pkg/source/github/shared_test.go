@@ -10,6 +10,7 @@ import (
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
 // FR-101: thirty providers on one repository with different label filters cost one
@@ -34,8 +35,8 @@ func TestSharedListing(t *testing.T) {
 		for i, p := range providers {
 			wg.Go(func() {
 				result, err := p.Fetch(ctx, nil)
-				if err != nil || ids(result) != fmt.Sprint(i+1) {
-					t.Errorf("provider %d: %q, %v", i, ids(result), err)
+				if err != nil || providertest.Texts(result, "id") != fmt.Sprint(i+1) {
+					t.Errorf("provider %d: %q, %v", i, providertest.Texts(result, "id"), err)
 				}
 			})
 		}
@@ -49,11 +50,11 @@ func TestSharedListing(t *testing.T) {
 	}
 	// A change is seen in the next pass, and outside of passes at once.
 	repo.Close(1)
-	if got := ids(fetch(t, providers[0], nil)); got != "" {
+	if got := providertest.Texts(providertest.Fetch(t, providers[0], nil), "id"); got != "" {
 		t.Errorf("got %q after it closed", got)
 	}
-	if result, err := providers[0].Fetch(provider.WithPass(t.Context()), nil); err != nil || ids(result) != "" {
-		t.Errorf("got %q, %v after it closed", ids(result), err)
+	if result, err := providers[0].Fetch(provider.WithPass(t.Context()), nil); err != nil || providertest.Texts(result, "id") != "" {
+		t.Errorf("got %q, %v after it closed", providertest.Texts(result, "id"), err)
 	}
 }
 
@@ -73,8 +74,8 @@ func TestSharedListingKeepsApart(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	gh.Heal()
-	if result, err := right.Fetch(ctx, nil); err != nil || ids(result) != "1" {
-		t.Errorf("got %q, %v: the failure before is no answer", ids(result), err)
+	if result, err := right.Fetch(ctx, nil); err != nil || providertest.Texts(result, "id") != "1" {
+		t.Errorf("got %q, %v: the failure before is no answer", providertest.Texts(result, "id"), err)
 	}
 	if _, err := wrong.Fetch(ctx, nil); provider.ReasonOf(err) != provider.Auth {
 		t.Errorf("got %v, want an auth error", err)
@@ -89,8 +90,8 @@ func TestSharedAppToken(t *testing.T) {
 	one := newPullRequests(t, cfg)
 	cfg.Object = &api.ResourceSetInputProvider{Spec: api.InputProviderSpec{URL: gh.URL + "/stefanprodan/other"}}
 	two := newPullRequests(t, cfg)
-	fetch(t, one, nil)
-	fetch(t, two, nil)
+	providertest.Fetch(t, one, nil)
+	providertest.Fetch(t, two, nil)
 	if app.Minted() != 1 {
 		t.Errorf("%d tokens for two providers, want 1", app.Minted())
 	}

@@ -180,6 +180,8 @@ func decodeDeployment(status string) listing.Decode[deployment] {
 			return deployment{}, "", errors.New("has no id")
 		case d.SHA == "" || d.Ref == "" || d.Environment.ID <= 0:
 			return deployment{}, "", fmt.Errorf("deployment %d has no sha, ref or environment", d.ID)
+		case !provider.IsCommit(d.SHA):
+			return deployment{}, "", fmt.Errorf("deployment %d has a sha that is no name of a commit", d.ID)
 		case d.Status != status:
 			return deployment{}, "", fmt.Errorf("deployment %d has the status %q, and %q was asked for", d.ID, d.Status, status)
 		}

@@ -15,6 +15,7 @@ import (
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
 func newEnvironments(t *testing.T, cfg provider.Config) *Environments {
@@ -28,12 +29,12 @@ func newEnvironments(t *testing.T, cfg provider.Config) *Environments {
 
 func TestEnvironmentFields(t *testing.T) {
 	_, repo, cfg := app(t)
-	repo.Deploy("review/feat-x", "6063e25", "success") // FR-21: stays a text
-	repo.Deploy("none", "bbbb", "success")             // has no external URL
-	got := fetch(t, newEnvironments(t, cfg), nil).Inputs
+	repo.Deploy("review/feat-x", "6063e25000000000000000000000000000000000", "success") // FR-21: stays a text
+	repo.Deploy("none", forgetest.SHA("bbbb"), "success")                               // has no external URL
+	got := providertest.Fetch(t, newEnvironments(t, cfg), nil).Inputs
 	want := api.Input{
 		"id": "2", "title": "review/feat-x", "slug": "review-feat-x-x1", "url": "https://review-feat-x-x1.example.com",
-		"sha": "6063e25", "branch": "feat/feat-x", "author": "deployer",
+		"sha": "6063e25000000000000000000000000000000000", "branch": "feat/feat-x", "author": "deployer",
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -41,6 +42,14 @@ func TestEnvironmentFields(t *testing.T) {
 	if a, b := slices.Sorted(maps.Keys(got[0])), slices.Sorted(maps.Keys(got[1])); !slices.Equal(a, b) || got[1]["url"] != "" {
 		t.Errorf("fields %v and %v, url %q", a, b, got[1]["url"])
 	}
+}
+
+// commit stands for a text; for nothing, nothing does.
+func commit(text string) string {
+	if text == "" {
+		return ""
+	}
+	return forgetest.SHA(text)
 }
 
 // FR-14: what is exported follows from the state of an environment and its deployments.
@@ -75,14 +84,14 @@ func TestEnvironmentStates(t *testing.T) {
 			_, repo, cfg := app(t)
 			repo.Environment("review/1", test.state)
 			for i, status := range test.statuses {
-				repo.Deploy("review/1", fmt.Sprintf("s%d", i+1), status)
+				repo.Deploy("review/1", commit(fmt.Sprintf("s%d", i+1)), status)
 			}
 			var previous []api.Input
 			if test.previous != "" {
-				previous = []api.Input{{"id": "1", "sha": test.previous, "slug": "renamed since", "provider": map[string]any{"name": "x"}}}
+				previous = []api.Input{{"id": "1", "sha": commit(test.previous), "slug": "renamed since", "provider": map[string]any{"name": "x"}}}
 			}
-			got := fetch(t, newEnvironments(t, cfg), nil, previous...)
-			if sha := texts(got, "sha"); sha != test.want {
+			got := providertest.Fetch(t, newEnvironments(t, cfg), nil, previous...)
+			if sha := providertest.Texts(got, "sha"); sha != commit(test.want) {
 				t.Fatalf("got %q, want %q", sha, test.want)
 			}
 			if test.want != "" && (got.Inputs[0]["slug"] != "review-1-x1" || got.Inputs[0]["provider"] != nil) {
@@ -95,8 +104,8 @@ func TestEnvironmentStates(t *testing.T) {
 // A record from Git has the fields that templates read: without the commit, none is made up.
 func TestEnvironmentKeptWithoutCommit(t *testing.T) {
 	_, repo, cfg := app(t)
-	repo.Deploy("review/1", "s1", "failed")
-	got := fetch(t, newEnvironments(t, cfg), nil, api.Input{"id": "2", "slug": "review-1-x1"})
+	repo.Deploy("review/1", commit("s1"), "failed")
+	got := providertest.Fetch(t, newEnvironments(t, cfg), nil, api.Input{"id": "2", "slug": "review-1-x1"})
 	if len(got.Inputs) != 1 {
 		t.Fatalf("got %v", got.Inputs)
 	}
@@ -112,13 +121,13 @@ func TestRule01_OneOfTheCallsFails(t *testing.T) {
 		"404":               forgetest.Status(404, "404 Environment Not Found"),
 		"null":              forgetest.JSON("null"),
 		"cut":               forgetest.Truncate(),
-		"of another":        forgetest.JSON(`[{"id":99,"sha":"a","ref":"b","status":"success","environment":{"id":77}}]`),
-		"of another status": forgetest.JSON(`[{"id":99,"sha":"a","ref":"b","status":"failed","environment":{"id":3}}]`),
+		"of another":        forgetest.JSON(`[{"id":99,"sha":"` + commit("a") + `","ref":"b","status":"success","environment":{"id":77}}]`),
+		"of another status": forgetest.JSON(`[{"id":99,"sha":"` + commit("a") + `","ref":"b","status":"failed","environment":{"id":3}}]`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, repo, cfg := app(t)
 			for i := range 3 {
-				repo.Deploy(fmt.Sprintf("review/%d", i+1), "aaaa", "success")
+				repo.Deploy(fmt.Sprintf("review/%d", i+1), forgetest.SHA("aaaa"), "success")
 			}
 			server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if r.URL.Query().Get("environment") == "review/2" {
@@ -127,7 +136,7 @@ func TestRule01_OneOfTheCallsFails(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			err := failure(t, newEnvironments(t, cfg), nil)
+			err := providertest.Failure(t, newEnvironments(t, cfg), nil)
 			if !strings.Contains(err.Error(), "deployments to review/2") || err.Hint == "" || err.Reason == provider.Canceled {
 				t.Errorf("got %v (%s), hint %q", err, err.Reason, err.Hint)
 			}
@@ -139,12 +148,12 @@ func TestRule01_OneOfTheCallsFails(t *testing.T) {
 func TestEnvironmentStartsMeanwhile(t *testing.T) {
 	server, repo, cfg := app(t)
 	repo.Environment("review/1", "stopped")
-	id := repo.Deploy("review/1", "s1", "running")
+	id := repo.Deploy("review/1", commit("s1"), "running")
 	server.Break(forgetest.After(1, func() {
 		repo.Deployed(id, "success")
 		repo.Environment("review/1", "available")
 	}))
-	if got := texts(fetch(t, newEnvironments(t, cfg), nil), "sha"); got != "s1" {
+	if got := providertest.Texts(providertest.Fetch(t, newEnvironments(t, cfg), nil), "sha"); got != commit("s1") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -155,17 +164,17 @@ func TestEnvironmentRequests(t *testing.T) {
 	server, repo, cfg := app(t)
 	cfg.Shared = &provider.Shared{}
 	for i := range 10 {
-		repo.Deploy(fmt.Sprintf("review/%d", i), "aaaa", "success")
-		repo.Deploy(fmt.Sprintf("other/%d", i), "aaaa", "success")
+		repo.Deploy(fmt.Sprintf("review/%d", i), forgetest.SHA("aaaa"), "success")
+		repo.Deploy(fmt.Sprintf("other/%d", i), forgetest.SHA("aaaa"), "success")
 		repo.Environment(fmt.Sprintf("review/old%d", i), "stopped")
 	}
-	repo.Deploy("review/running", "bbbb", "running")
+	repo.Deploy("review/running", forgetest.SHA("bbbb"), "running")
 	cfg.Object.Spec.Filter = api.Filter{IncludeEnvironment: "^review/", ExcludeEnvironment: "/[5-9]$"}
 	a, b := newEnvironments(t, cfg), newEnvironments(t, cfg)
 	ctx := provider.WithPass(t.Context())
 	for _, e := range []*Environments{a, b} {
 		result, err := e.Fetch(ctx, nil)
-		if err != nil || len(result.Inputs) != 6 || result.Inputs[5]["sha"] != "bbbb" {
+		if err != nil || len(result.Inputs) != 6 || result.Inputs[5]["sha"] != forgetest.SHA("bbbb") {
 			t.Fatalf("got %v, %v", result.Inputs, err)
 		}
 	}
@@ -177,11 +186,11 @@ func TestEnvironmentRequests(t *testing.T) {
 func TestEnvironmentsOrderAndLimit(t *testing.T) {
 	_, repo, cfg := app(t)
 	for _, name := range []string{"c", "a", "b"} {
-		repo.Deploy(name, "aaaa", "success")
+		repo.Deploy(name, forgetest.SHA("aaaa"), "success")
 	}
 	cfg.Object.Spec.Filter.Limit = 2
-	got := fetch(t, newEnvironments(t, cfg), nil)
-	if titles := texts(got, "title"); titles != "c a" || got.Matched != 3 || len(got.Warnings) != 1 {
+	got := providertest.Fetch(t, newEnvironments(t, cfg), nil)
+	if titles := providertest.Texts(got, "title"); titles != "c a" || got.Matched != 3 || len(got.Warnings) != 1 {
 		t.Errorf("got %q, %d matched, %q", titles, got.Matched, got.Warnings)
 	}
 }

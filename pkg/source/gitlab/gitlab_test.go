@@ -3,7 +3,6 @@
 package gitlab
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -36,35 +35,17 @@ func app(t *testing.T) (*forgetest.GitLab, *forgetest.Repo, provider.Config) {
 	}
 }
 
-// A kind is one of the four types: the field that names an item, and how one is added.
-type kind struct {
-	field string
-	make  func(provider.Config) (providertest.Fetcher, error)
-	add   func(r *forgetest.Repo, n int)
-	page  func(*http.Request) int
-}
-
-func kinds() map[string]kind {
-	return map[string]kind{
-		"merge requests": {
-			"id", func(cfg provider.Config) (providertest.Fetcher, error) { return NewMergeRequests(cfg) },
-			func(r *forgetest.Repo, _ int) { r.Open(forgetest.PR{}) }, nil,
-		},
-		"branches": {
-			"branch", func(cfg provider.Config) (providertest.Fetcher, error) { return NewBranches(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetBranch(fmt.Sprintf("b%03d", n), forgetest.SHA(fmt.Sprint(n))) }, keysetPage,
-		},
-		"tags": { // counted backwards, for their order is that of names backwards
-			"tag", func(cfg provider.Config) (providertest.Fetcher, error) { return NewTags(cfg) },
-			func(r *forgetest.Repo, n int) { r.SetTag(fmt.Sprintf("t%03d", 999-n), forgetest.SHA(fmt.Sprint(n))) }, keysetPage,
-		},
-		"environments": {
-			"id", func(cfg provider.Config) (providertest.Fetcher, error) { return NewEnvironments(cfg) },
-			func(r *forgetest.Repo, n int) {
-				r.Deploy(fmt.Sprintf("review/%d", n), forgetest.SHA(fmt.Sprint(n)), "success")
-			}, nil,
+// kinds are the four types.
+func kinds() []providertest.Kind {
+	environments := providertest.Kind{
+		Name: "environments", KeyField: "id", New: providertest.Make(NewEnvironments), PageSize: pageSize,
+		Add: func(r *forgetest.Repo, n int) {
+			r.Deploy(fmt.Sprintf("review/%d", n), forgetest.SHA(fmt.Sprint(n)), "success")
 		},
 	}
+	branches, tags := providertest.Branches(pageSize, NewBranches), providertest.Tags(pageSize, NewTags)
+	branches.PageOf, tags.PageOf = keysetPage, keysetPage
+	return []providertest.Kind{providertest.Requests(pageSize, NewMergeRequests), branches, tags, environments}
 }
 
 // keysetPage counts pages of pageSize by the name that a page goes on from: "b008" is
@@ -83,58 +64,13 @@ func keysetPage(r *http.Request) int {
 }
 
 func TestContract(t *testing.T) {
-	for what, kind := range kinds() {
-		t.Run(what, func(t *testing.T) {
-			providertest.Contract(t, func(t *testing.T, items int) providertest.Fixture {
-				server, repo, cfg := app(t)
-				server.LimitPages(pageSize)
-				server.RequireToken(testToken)
-				n := 0
-				add := func() { n++; kind.add(repo, n) }
-				for range items {
-					add()
-				}
-				cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
-				return providertest.Fixture{
-					Server: server, Config: cfg, New: kind.make, Add: add, PageOf: kind.page,
-					CredentialKey: "password", KeyField: kind.field, PageSize: pageSize,
-				}
-			})
-		})
-	}
-}
-
-func fetch(t *testing.T, p providertest.Fetcher, err error, previous ...api.Input) provider.Result {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := p.Fetch(t.Context(), previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-func failure(t *testing.T, p providertest.Fetcher, err error) *provider.Error {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := p.Fetch(t.Context(), nil)
-	var known *provider.Error
-	if !errors.As(err, &known) || result.Inputs != nil {
-		t.Fatalf("got %v, %v", result, err)
-	}
-	return known
-}
-
-func texts(result provider.Result, field string) string {
-	var all []string
-	for _, input := range result.Inputs {
-		all = append(all, input[field].(string))
-	}
-	return strings.Join(all, " ")
+	providertest.Contracts(t, "password", func(t *testing.T) (providertest.Server, *forgetest.Repo, provider.Config) {
+		server, repo, cfg := app(t)
+		server.LimitPages(pageSize)
+		server.RequireToken(testToken)
+		cfg.Secret = provider.Secret{"password": []byte(testToken), "username": []byte("flux")}
+		return server, repo, cfg
+	}, kinds()...)
 }
 
 // FR-13: the path of a project in nested groups is encoded once, dots as they are.
@@ -142,7 +78,7 @@ func TestRequestTarget(t *testing.T) {
 	server, repo, cfg := app(t)
 	repo.Open(forgetest.PR{})
 	p, err := NewMergeRequests(cfg)
-	fetch(t, p, err)
+	providertest.Fetch(t, p, err)
 	request := server.Requests()[0]
 	if target := request.RequestURI; !strings.HasPrefix(target, "/api/v4/projects/acme%2Fteam%2Fapp.web/merge_requests?") {
 		t.Errorf("asked for %s", target)
@@ -162,7 +98,7 @@ func TestCredentials(t *testing.T) {
 		repo.Open(forgetest.PR{})
 		cfg.Secret = provider.Secret{key: []byte(testToken + "\n")}
 		p, err := NewMergeRequests(cfg)
-		if got := texts(fetch(t, p, err), "id"); got != "1" {
+		if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "1" {
 			t.Errorf("%s: got %q", key, got)
 		}
 		if sent := server.Requests()[0].Header.Get(header); strings.TrimPrefix(sent, "Bearer ") != testToken {
@@ -170,7 +106,7 @@ func TestCredentials(t *testing.T) {
 		}
 		// Rule 8: a server that repeats it is not quoted.
 		server.Break(forgetest.Status(http.StatusForbidden, "you sent "+testToken))
-		if err := failure(t, p, nil); strings.Contains(err.Error(), testToken) {
+		if err := providertest.Failure(t, p, nil); strings.Contains(err.Error(), testToken) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -178,18 +114,18 @@ func TestCredentials(t *testing.T) {
 
 // FR-101: unchanged lists are asked for by their validators, all of them.
 func TestConditionalRequests(t *testing.T) {
-	for what, kind := range kinds() {
-		t.Run(what, func(t *testing.T) {
+	for _, kind := range kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
 			server, repo, cfg := app(t)
 			server.LimitPages(pageSize)
 			for n := range 20 {
-				kind.add(repo, n)
+				kind.Add(repo, n)
 			}
-			p, err := kind.make(cfg)
-			first := fetch(t, p, err)
+			p, err := kind.New(cfg)
+			first := providertest.Fetch(t, p, err)
 			server.Forget()
 			before := server.NotModified()
-			fetch(t, p, nil, first.Inputs...)
+			providertest.Fetch(t, p, nil, first.Inputs...)
 			if asked, unchanged := server.Calls(), server.NotModified()-before; asked == 0 || asked != unchanged {
 				t.Errorf("%d requests, %d of them not modified", asked, unchanged)
 			}
@@ -200,12 +136,12 @@ func TestConditionalRequests(t *testing.T) {
 // FR-07: past a limit of offsets the list is an error that names the page, and branches
 // and tags are not read by offsets.
 func TestRule01_OffsetLimit(t *testing.T) {
-	for what, kind := range kinds() {
-		t.Run(what, func(t *testing.T) {
+	for _, kind := range kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
 			server, repo, cfg := app(t)
 			server.LimitPages(pageSize)
 			for n := range 20 {
-				kind.add(repo, n)
+				kind.Add(repo, n)
 			}
 			server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if r.URL.Query().Get("page") > "2" {
@@ -214,14 +150,14 @@ func TestRule01_OffsetLimit(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			p, err := kind.make(cfg)
-			if kind.page != nil {
-				if got := fetch(t, p, err); len(got.Inputs) != 20 {
+			p, err := kind.New(cfg)
+			if kind.PageOf != nil {
+				if got := providertest.Fetch(t, p, err); len(got.Inputs) != 20 {
 					t.Errorf("%d inputs", len(got.Inputs))
 				}
 				return
 			}
-			if err := failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "page 3: ") || !strings.Contains(err.Error(), "maximum allowed offset") {
+			if err := providertest.Failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "page 3: ") || !strings.Contains(err.Error(), "maximum allowed offset") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -252,7 +188,7 @@ func TestPaging(t *testing.T) {
 			}
 			server.Break(change)
 			p, err := NewBranches(cfg)
-			if got := fetch(t, p, err); len(got.Inputs) != 20 {
+			if got := providertest.Fetch(t, p, err); len(got.Inputs) != 20 {
 				t.Errorf("%d inputs", len(got.Inputs))
 			}
 		})
@@ -288,7 +224,7 @@ func TestRule01_Pages(t *testing.T) {
 			}
 			server.Break(test.fault)
 			p, err := NewMergeRequests(cfg)
-			if err := failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), test.words) {
+			if err := providertest.Failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), test.words) {
 				t.Errorf("got %v; want %q", err, test.words)
 			}
 		})
@@ -319,7 +255,7 @@ func TestHints(t *testing.T) {
 			cfg.Secret = provider.Secret{"token": []byte(testToken)}
 			server.Break(test.fault)
 			p, err := NewMergeRequests(cfg)
-			if err := failure(t, p, err); err.Reason != test.reason || !strings.Contains(err.Hint, test.hint) {
+			if err := providertest.Failure(t, p, err); err.Reason != test.reason || !strings.Contains(err.Hint, test.hint) {
 				t.Errorf("got %v with hint %q", err, err.Hint)
 			}
 		})
@@ -340,19 +276,9 @@ func BenchmarkPolls(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := p.Fetch(b.Context(), nil); err != nil {
-		b.Fatal(err)
-	}
-	server.Forget()
-	before, polls := server.NotModified(), 0
-	for b.Loop() {
-		if result, err := p.Fetch(b.Context(), nil); err != nil || len(result.Inputs) != 500 {
-			b.Fatal(len(result.Inputs), err)
-		}
-		polls++
-	}
-	b.ReportMetric(float64(server.Calls())/float64(polls), "requests/op")
-	b.ReportMetric(float64(server.Calls()-server.NotModified()+before)/float64(polls), "bodies/op")
+	before := server.NotModified()
+	providertest.Polls(b, p, server)
+	b.ReportMetric(float64(server.Calls()-server.NotModified()+before)/float64(b.N), "bodies/op")
 }
 
 // Rule 1: an empty page is no end when the server counts more.
@@ -367,7 +293,7 @@ func TestRule01_FewerThanCounted(t *testing.T) {
 		forgetest.JSON("[]")(w, r, nil)
 	}))
 	p, err := NewMergeRequests(cfg)
-	if err := failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "after 10 of 15") {
+	if err := providertest.Failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "after 10 of 15") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
 func TestFields(t *testing.T) {
@@ -25,9 +26,9 @@ func TestFields(t *testing.T) {
 		Branch: "feat/ui-footer", SHA: "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", Title: `feat(ui): "Add" footer`,
 		Author: "stefan", Labels: []string{"enhancement", "deploy::flux-preview"}, Target: "release/6.x",
 	})
-	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25", Draft: true}) // FR-21: stays a text
+	repo.Open(forgetest.PR{Ghost: true, SHA: "6063e25000000000000000000000000000000000", Draft: true}) // FR-21: stays a text
 	p, err := NewMergeRequests(cfg)
-	got := fetch(t, p, err).Inputs
+	got := providertest.Fetch(t, p, err).Inputs
 	want := api.Input{
 		"id": "1", "sha": "bf5d6e01cf802734853f6f3417b237e3ad0ba35d", "branch": "feat/ui-footer", "targetBranch": "release/6.x",
 		"title": `feat(ui): "Add" footer`, "author": "stefan", "labels": []any{"deploy::flux-preview", "enhancement"},
@@ -37,7 +38,7 @@ func TestFields(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25" || got[1]["draft"] != true {
+	if got[1]["author"] != "ghost" || got[1]["sha"] != "6063e25000000000000000000000000000000000" || got[1]["draft"] != true {
 		t.Errorf("got %v", got[1])
 	}
 	if a, b := slices.Sorted(maps.Keys(got[0])), slices.Sorted(maps.Keys(got[1])); !slices.Equal(a, b) {
@@ -52,12 +53,12 @@ func TestRule11_Forks(t *testing.T) {
 	repo.Open(forgetest.PR{Branch: "main", Fork: "stranger/app"})
 	repo.Open(forgetest.PR{Branch: "main", ForkDeleted: true})
 	p, err := NewMergeRequests(cfg)
-	if result := fetch(t, p, err); texts(result, "id") != "1" || result.Forks != 2 {
-		t.Errorf("got %q, %d forks", texts(result, "id"), result.Forks)
+	if result := providertest.Fetch(t, p, err); providertest.Texts(result, "id") != "1" || result.Forks != 2 {
+		t.Errorf("got %q, %d forks", providertest.Texts(result, "id"), result.Forks)
 	}
 	cfg.Object.Annotations = map[string]string{api.AnnotationAllowForks: "true"}
 	p, err = NewMergeRequests(cfg)
-	result := fetch(t, p, err)
+	result := providertest.Fetch(t, p, err)
 	for i, fork := range []bool{false, true, true} {
 		if len(result.Inputs) != 3 || result.Inputs[i]["fork"] != fork {
 			t.Fatalf("allowed: got %v", result.Inputs)
@@ -73,17 +74,17 @@ func TestBeingMerged(t *testing.T) {
 		repo.Open(forgetest.PR{})
 	}
 	p, err := NewMergeRequests(cfg)
-	first := fetch(t, p, err)
+	first := providertest.Fetch(t, p, err)
 	if server.Calls() != 1 {
 		t.Errorf("%d requests where nothing is missing", server.Calls())
 	}
 	repo.Lock(2, true)
-	if got := texts(fetch(t, p, nil, first.Inputs...), "id"); got != "1 2 3" {
+	if got := providertest.Texts(providertest.Fetch(t, p, nil, first.Inputs...), "id"); got != "1 2 3" {
 		t.Errorf("while it is being merged: got %q", got)
 	}
 	repo.Lock(2, false)
 	repo.Close(2)
-	if got := texts(fetch(t, p, nil, first.Inputs...), "id"); got != "1 3" {
+	if got := providertest.Texts(providertest.Fetch(t, p, nil, first.Inputs...), "id"); got != "1 3" {
 		t.Errorf("after it was closed: got %q", got)
 	}
 	server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -104,7 +105,7 @@ func TestRule01_ListMoves(t *testing.T) {
 	for name, change := range map[string]func(*forgetest.Repo){
 		"one closes on page 1":         func(r *forgetest.Repo) { r.Close(5) },
 		"one closes and another opens": func(r *forgetest.Repo) { r.Close(3); r.Open(forgetest.PR{}) },
-		"one is updated":               func(r *forgetest.Repo) { r.Push(11, "dddd") },
+		"one is updated":               func(r *forgetest.Repo) { r.Push(11, forgetest.SHA("dddd")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, repo, cfg := app(t)
@@ -114,9 +115,9 @@ func TestRule01_ListMoves(t *testing.T) {
 			}
 			server.Break(forgetest.After(1, func() { change(repo) }))
 			p, err := NewMergeRequests(cfg)
-			moving := texts(fetch(t, p, err), "id")
+			moving := providertest.Texts(providertest.Fetch(t, p, err), "id")
 			server.Heal()
-			if still := texts(fetch(t, p, nil), "id"); moving != still {
+			if still := providertest.Texts(providertest.Fetch(t, p, nil), "id"); moving != still {
 				t.Errorf("got  %s\nwant %s", moving, still)
 			}
 			if query := server.Requests()[0].URL.Query(); query.Get("order_by") != "created_at" || query.Get("sort") != "asc" {
@@ -138,7 +139,7 @@ func TestStateAndOrderAreChecked(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	p, err := NewMergeRequests(cfg)
-	if got := texts(fetch(t, p, err), "id"); got != "2 3" {
+	if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "2 3" {
 		t.Errorf("got %q, want 2 3", got)
 	}
 }
@@ -146,27 +147,27 @@ func TestStateAndOrderAreChecked(t *testing.T) {
 func TestRefs(t *testing.T) {
 	_, repo, cfg := app(t)
 	// FR-10: two names with one checksum.
-	repo.SetBranch("fix/cbc", "cccc")
-	repo.SetBranch("fix/bdb", "bbbb")
-	repo.SetBranch("main", "aaaa")
-	repo.SetTag("1.9.0", "9999")
-	repo.SetTag("1.10.0", "1010")
-	repo.SetTag("nightly", "eeee")
+	repo.SetBranch("fix/cbc", forgetest.SHA("cccc"))
+	repo.SetBranch("fix/bdb", forgetest.SHA("bbbb"))
+	repo.SetBranch("main", forgetest.SHA("aaaa"))
+	repo.SetTag("1.9.0", forgetest.SHA("9999"))
+	repo.SetTag("1.10.0", forgetest.SHA("1010"))
+	repo.SetTag("nightly", forgetest.SHA("eeee"))
 	cfg.Object.Spec.Filter = api.Filter{ExcludeBranch: "^main$", Semver: ">=1.0.0", Limit: 2}
 	branches, err := NewBranches(cfg)
 	want := []api.Input{
-		{"id": "178979487", "branch": "fix/bdb", "sha": "bbbb"},
-		{"id": "178979487", "branch": "fix/cbc", "sha": "cccc"},
+		{"id": "178979487", "branch": "fix/bdb", "sha": forgetest.SHA("bbbb")},
+		{"id": "178979487", "branch": "fix/cbc", "sha": forgetest.SHA("cccc")},
 	}
-	if diff := cmp.Diff(want, fetch(t, branches, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, branches, err).Inputs); diff != "" {
 		t.Errorf("branches (-want +got):\n%s", diff)
 	}
 	tags, err := NewTags(cfg)
 	want = []api.Input{
-		{"id": provider.Checksum("1.10.0"), "tag": "1.10.0", "sha": "1010"},
-		{"id": provider.Checksum("1.9.0"), "tag": "1.9.0", "sha": "9999"},
+		{"id": provider.Checksum("1.10.0"), "tag": "1.10.0", "sha": forgetest.SHA("1010")},
+		{"id": provider.Checksum("1.9.0"), "tag": "1.9.0", "sha": forgetest.SHA("9999")},
 	}
-	if diff := cmp.Diff(want, fetch(t, tags, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, tags, err).Inputs); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 }
@@ -174,15 +175,15 @@ func TestRefs(t *testing.T) {
 // A tag of something that is no commit is an error, which the filter ends.
 func TestRule01_TagWithoutCommit(t *testing.T) {
 	_, repo, cfg := app(t)
-	repo.SetTag("v1.0.0", "aaaa")
+	repo.SetTag("v1.0.0", forgetest.SHA("aaaa"))
 	repo.SetTag("signing-key", "none")
 	p, err := NewTags(cfg)
-	if err := failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Msg, "signing-key") || !strings.Contains(err.Hint, "excludeTag") {
+	if err := providertest.Failure(t, p, err); err.Reason != provider.Implausible || !strings.Contains(err.Msg, "signing-key") || !strings.Contains(err.Hint, "excludeTag") {
 		t.Errorf("got %v with %q", err, err.Hint)
 	}
 	cfg.Object.Spec.Filter.ExcludeTag = "^signing-key$"
 	p, err = NewTags(cfg)
-	if got := texts(fetch(t, p, err), "tag"); got != "v1.0.0" {
+	if got := providertest.Texts(providertest.Fetch(t, p, err), "tag"); got != "v1.0.0" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -191,7 +192,7 @@ const (
 	wholeMergeRequest = `{"iid":1,"state":"opened","sha":"a","source_branch":"b","target_branch":"c","source_project_id":1,"target_project_id":1,
 		"labels":["x"],"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}`
 	wholeEnvironment = `{"id":1,"name":"a","slug":"b","state":"available"}`
-	wholeDeployment  = `{"id":1,"sha":"a","ref":"b","status":"running","environment":{"id":2},"user":{"username":"c"}}`
+	wholeDeployment  = `{"id":1,"sha":"6063e25000000000000000000000000000000000","ref":"b","status":"running","environment":{"id":2},"user":{"username":"c"}}`
 	wholeRef         = `{"name":"a","commit":{"id":"b"}}`
 )
 

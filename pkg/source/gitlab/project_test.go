@@ -10,6 +10,7 @@ import (
 	"resourceset.example/renderer/internal/forgetest"
 	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/source/provider"
+	"resourceset.example/renderer/pkg/source/provider/providertest"
 )
 
 func object(url, base string) *api.ResourceSetInputProvider {
@@ -85,12 +86,12 @@ func TestSubPath(t *testing.T) {
 	})
 	cfg.Object.Spec.URL = server.URL + "/gitlab/acme/team/app.web"
 	p, err := NewMergeRequests(cfg)
-	if err := failure(t, p, err); err.Reason != provider.NotFound || server.Calls() != 1 {
+	if err := providertest.Failure(t, p, err); err.Reason != provider.NotFound || server.Calls() != 1 {
 		t.Errorf("got %v in %d requests", err, server.Calls())
 	}
 	cfg.Object.Annotations = map[string]string{api.AnnotationBaseURL: server.URL + "/gitlab"}
 	p, err = NewMergeRequests(cfg)
-	if got := texts(fetch(t, p, err), "id"); got != "1" {
+	if got := providertest.Texts(providertest.Fetch(t, p, err), "id"); got != "1" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -81,34 +81,9 @@ func TestRule01_NoRefsIsNoList(t *testing.T) {
 	t.Cleanup(server.Close)
 	cfg := config("", server.URL+"/acme/app.git")
 	branches, err := NewBranches(cfg)
-	if got := refusal(t, branches, err); got.Reason != provider.Implausible || got.Hint == "" {
+	if got := providertest.Failure(t, branches, err); got.Reason != provider.Implausible || got.Hint == "" {
 		t.Errorf("got %v", got)
 	}
-}
-
-func fetch(t *testing.T, p providertest.Fetcher, err error) provider.Result {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := p.Fetch(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-func refusal(t *testing.T, p providertest.Fetcher, err error) *provider.Error {
-	t.Helper()
-	var result provider.Result
-	if err == nil {
-		result, err = p.Fetch(t.Context(), nil)
-	}
-	var known *provider.Error
-	if !errors.As(err, &known) || known.Hint == "" || result.Inputs != nil {
-		t.Fatalf("got %v, %v: want an error with a hint", result.Inputs, err)
-	}
-	return known
 }
 
 // An annotated tag is exported with the commit that it is about.
@@ -126,13 +101,13 @@ func TestRefs(t *testing.T) {
 		{"id": provider.Checksum("feat/x"), "branch": "feat/x", "sha": sha("x")},
 		{"id": provider.Checksum("main"), "branch": "main", "sha": sha("main")},
 	}
-	if diff := cmp.Diff(want, fetch(t, branches, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, branches, err).Inputs); diff != "" {
 		t.Errorf("branches (-want +got):\n%s", diff)
 	}
 	cfg.Object.Spec.Filter.Semver = ">=1.0.0"
 	tags, err := NewTags(cfg)
 	want = []api.Input{{"id": provider.Checksum("v1.0.0"), "tag": "v1.0.0", "sha": sha("1")}}
-	if diff := cmp.Diff(want, fetch(t, tags, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, tags, err).Inputs); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 }
@@ -193,18 +168,18 @@ func TestOverSSH(t *testing.T) {
 	cfg.Secret = provider.Secret{"identity": server.Identity, "known_hosts": server.KnownHosts}
 	branches, err := NewBranches(cfg)
 	want := []api.Input{{"id": provider.Checksum("main"), "branch": "main", "sha": commit}}
-	if diff := cmp.Diff(want, fetch(t, branches, err).Inputs); diff != "" {
+	if diff := cmp.Diff(want, providertest.Fetch(t, branches, err).Inputs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	cfg.Object.Spec.Filter.IncludePath = []string{"apps/*"}
 	paths, err := NewPaths(cfg)
-	if got := pathsOf(fetch(t, paths, err)); got != "apps/a apps/b" {
+	if got := pathsOf(providertest.Fetch(t, paths, err)); got != "apps/a apps/b" {
 		t.Errorf("got %q", got)
 	}
 	_, other := gittest.NewKey(t, "")
 	cfg.Secret = provider.Secret{"identity": other, "known_hosts": server.KnownHosts}
 	branches, err = NewBranches(cfg)
-	if err := refusal(t, branches, err); err.Reason != provider.Auth {
+	if err := providertest.Failure(t, branches, err); err.Reason != provider.Auth {
 		t.Errorf("got %v", err)
 	}
 }
@@ -245,7 +220,7 @@ func TestPaths(t *testing.T) {
 			cfg.Object.Spec.Filter.IncludePath, cfg.Object.Spec.Filter.ExcludePath = test.include, test.exclude
 			cfg.Object.Spec.Revision = test.revision
 			p, err := NewPaths(cfg)
-			result := fetch(t, p, err)
+			result := providertest.Fetch(t, p, err)
 			if got := pathsOf(result); got != test.want || result.Inputs == nil {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -273,13 +248,13 @@ func TestPaths(t *testing.T) {
 			repo.Commit("main", "bad", map[string]string{"tenants/bad.yaml": text})
 			cfg.Object.Spec.Filter.IncludePath, cfg.Object.Spec.Filter.ExcludePath = []string{"tenants/*.yaml"}, nil
 			p, err := NewPaths(cfg)
-			if err := refusal(t, p, err); !strings.Contains(err.Error(), want) {
+			if err := providertest.Failure(t, p, err); !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
 		cfg.Object.Spec.Revision = "gone"
 		p, err := NewPaths(cfg)
-		if err := refusal(t, p, err); err.Reason != provider.NotFound {
+		if err := providertest.Failure(t, p, err); err.Reason != provider.NotFound {
 			t.Errorf("got %v", err)
 		}
 	})

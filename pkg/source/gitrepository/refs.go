@@ -9,11 +9,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"resourceset.example/renderer/pkg/api"
 	"resourceset.example/renderer/pkg/gitwriter"
 	"resourceset.example/renderer/pkg/source/listing"
 	"resourceset.example/renderer/pkg/source/provider"
-	"resourceset.example/renderer/pkg/source/transport"
 )
 
 // A repository is what the providers of one repository and credential share.
@@ -58,64 +56,42 @@ func (r *repository) list(ctx context.Context) (*gitwriter.Refs, error) {
 	return all[0], nil
 }
 
-// A Branches provider lists the branches of one repository.
-type Branches struct {
-	object *api.ResourceSetInputProvider
-	filter *provider.Filter
-	repo   *repository
-}
-
 // NewBranches returns the provider of a definition of type GitRepositoryBranch.
-func NewBranches(cfg provider.Config) (*Branches, error) {
-	filter, err := provider.NewFilter(cfg.Object.Spec.Filter)
-	if err != nil {
-		return nil, err
-	}
+func NewBranches(cfg provider.Config) (*listing.Refs, error) {
 	repo, err := open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Branches{cfg.Object, filter, repo}, nil
-}
-
-// Fetch lists the branches, by name.
-func (b *Branches) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
-	ctx, cancel := transport.Bound(ctx)
-	defer cancel()
-	refs, err := b.repo.list(ctx)
-	if err != nil {
-		return provider.Result{}, err
-	}
-	return provider.ExportBranches(b.object, b.filter, sorted(refs.Branches), previous)
-}
-
-// A Tags provider lists the tags of one repository.
-type Tags struct {
-	object *api.ResourceSetInputProvider
-	repo   *repository
+	return listing.NewBranches(cfg, branches{repo})
 }
 
 // NewTags returns the provider of a definition of type GitRepositoryTag.
-func NewTags(cfg provider.Config) (*Tags, error) {
-	if _, err := provider.NewFilter(cfg.Object.Spec.Filter); err != nil {
-		return nil, err
-	}
+func NewTags(cfg provider.Config) (*listing.Refs, error) {
 	repo, err := open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Tags{cfg.Object, repo}, nil
+	return listing.NewTags(cfg, tags{repo})
 }
 
-// Fetch lists the tags, in the order that provider.ExportTags has.
-func (t *Tags) Fetch(ctx context.Context, previous []api.Input) (provider.Result, error) {
-	ctx, cancel := transport.Bound(ctx)
-	defer cancel()
+type branches struct{ repo *repository }
+
+func (b branches) All(ctx context.Context) ([]provider.Ref, error) {
+	refs, err := b.repo.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return sorted(refs.Branches), nil
+}
+
+type tags struct{ repo *repository }
+
+func (t tags) All(ctx context.Context) ([]provider.Ref, error) {
 	refs, err := t.repo.list(ctx)
 	if err != nil {
-		return provider.Result{}, err
+		return nil, err
 	}
-	return provider.ExportTagRefs(t.object, sorted(refs.Tags), previous)
+	return sorted(refs.Tags), nil
 }
 
 func sorted(refs map[string]plumbing.Hash) []provider.Ref {

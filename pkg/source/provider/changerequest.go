@@ -74,6 +74,9 @@ func ExportChangeRequests(object *api.ResourceSetInputProvider, filter *Filter, 
 			forks++
 			continue
 		}
+		if err := checkCommit("change request "+request.ID, request.SHA); err != nil {
+			return Result{}, err
+		}
 		labels := request.Labels
 		if labels == nil {
 			labels = []string{} // it has none, which is not the same as to know of none

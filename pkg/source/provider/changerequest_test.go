@@ -19,7 +19,7 @@ func TestChangeRequestFilters(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	like := func(id int64, change func(*ChangeRequest)) ChangeRequest {
 		c := ChangeRequest{
-			ID: fmt.Sprint(id), Number: id, SHA: "abc", Branch: "feat/x", TargetBranch: "main", Title: "Add x", Author: "ada",
+			ID: fmt.Sprint(id), Number: id, SHA: strings.Repeat("a", 40), Branch: "feat/x", TargetBranch: "main", Title: "Add x", Author: "ada",
 			Labels: []string{"preview"}, CreatedAt: now.Add(-48 * time.Hour), UpdatedAt: now.Add(-time.Hour),
 		}
 		change(&c)
@@ -86,7 +86,7 @@ func TestRule11_ForkFilterNeedsTheAnnotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := &api.ResourceSetInputProvider{}
-	fork := []ChangeRequest{{ID: "1", Fork: true}}
+	fork := []ChangeRequest{{ID: "1", SHA: strings.Repeat("a", 64), Fork: true}}
 	if result, err := ExportChangeRequests(object, filter, fork, nil); err != nil || len(result.Inputs) != 0 || result.Forks != 1 {
 		t.Errorf("got %+v, %v", result, err)
 	}
