@@ -41,6 +41,9 @@ type conversation struct {
 	line   line
 	refs   *packp.AdvRefs
 	listed bool // refs holds the branches of this moment, not just what the server can do
+	// rest is what the server still sends after a push that it has reported on: it runs
+	// its hooks and tidies up, and nobody needs to wait for that but Mirror.Close.
+	rest io.Closer
 }
 
 // A line carries a conversation.
@@ -126,14 +129,25 @@ func (m *Mirror) converse(ctx context.Context, service string, talk func(*conver
 
 func (m *Mirror) converseAs(ctx context.Context, auth Auth, service string, talk func(*conversation) error) error {
 	ctx, dog, stop := watch(ctx, m.cfg.Timeout)
-	defer stop()
 	c := &conversation{ctx: ctx, dog: dog, remote: m.remote, agent: m.cfg.UserAgent,
 		hide: newRedactor(auth, Auth{Username: m.remote.user, Password: m.remote.password})}
 	var err error
 	if c.line, err = m.dial(c, auth, service); err != nil {
+		defer stop()
 		return c.fail(err)
 	}
-	defer c.line.hangUp()
+	defer func() {
+		if c.rest == nil {
+			c.line.hangUp()
+			stop()
+			return
+		}
+		m.lingering.Go(func() {
+			defer stop()
+			c.rest.Close()
+			c.line.hangUp()
+		})
+	}()
 	if m.resume(c, service) {
 		err := c.fail(talk(c))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -50,13 +51,19 @@ func (m *Mirror) fetch(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	if head.IsZero() {
+		m.confirmed = time.Time{}
 		return &Snapshot{}, nil
 	}
+	m.confirmed = time.Now()
+	m.tidy(ctx)
+	return m.snapshot, nil
+}
+
+// tidy keeps the mirror small. It works as it is: it would only take more room than it should.
+func (m *Mirror) tidy(ctx context.Context) {
 	if err := m.maintain(ctx); err != nil {
-		// The mirror works as it is: it only takes more room than it should.
 		m.cfg.Logger.WarnContext(ctx, "mirror could not be made smaller", "directory", m.cfg.Directory, "error", err)
 	}
-	return m.snapshot, nil
 }
 
 // sync asks for the branch's head, which is zero if there is no such branch, and brings

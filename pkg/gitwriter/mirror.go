@@ -92,14 +92,17 @@ type Mirror struct {
 	store    *store // nil: nothing fetched yet, or not usable
 	previous *store // the generation before, for snapshots still in use
 	snapshot *Snapshot
+	// confirmed is when the server last named the snapshot as the branch's head.
+	confirmed time.Time
 	// distrusted is the head for which a damaged mirror was last made anew.
 	distrusted plumbing.Hash
 	maxPack    int64 // bytes of a packfile; 0: as many as there are
 	client     *httpClient
 	closed     bool
 
-	receivePack *receivePack // nil: not asked yet
-	giveWay     time.Time    // after a change that landed among others' ones: their turn until then
+	receivePack *receivePack   // nil: not asked yet
+	lingering   sync.WaitGroup // conversations whose server is tidying up
+	giveWay     time.Time      // after a change that landed among others' ones: their turn until then
 }
 
 var generationName = regexp.MustCompile(`^mirror-([0-9]{6})\.git$`)
@@ -333,6 +336,7 @@ func (m *Mirror) Close() error {
 		return nil
 	}
 	m.closed = true
+	m.lingering.Wait()
 	var errs []error
 	for _, s := range []*store{m.store, m.previous} {
 		if s != nil {

@@ -300,7 +300,8 @@ func TestFR35ServerThatDemandsMultiAck(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var log bytes.Buffer
-	m := open(t, gitwriter.Config{URL: server.URL + "/repo.git", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	warnings := &slog.HandlerOptions{Level: slog.LevelWarn}
+	m := open(t, gitwriter.Config{URL: server.URL + "/repo.git", Logger: slog.New(slog.NewTextHandler(&log, warnings))})
 	for n := range 2 {
 		if _, err := m.Fetch(t.Context()); err != nil {
 			t.Fatal(err)

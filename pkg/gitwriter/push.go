@@ -60,8 +60,13 @@ func (c *conversation) send(cmd *packp.Command, pack []byte) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	defer answer.Close()
-	return c.readVerdict(req, answer)
+	v, err := c.readVerdict(req, answer)
+	if err != nil || !v.accepted {
+		_ = answer.Close() // what it says is known
+		return v, err
+	}
+	c.rest = answer
+	return v, nil
 }
 
 // readVerdict reads the report, and what hooks said beside it.

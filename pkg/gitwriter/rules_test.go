@@ -127,8 +127,9 @@ func TestRule06_PushedOnTopAtOnce(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t)
 	repo.Commit("main", "base", map[string]string{"README.md": "hello\n"})
-	repo.Hook("post-receive", `
-test -e moved && exit 0
+	// Before the server says that all is well, so that we cannot be faster.
+	repo.Hook("reference-transaction", `
+test "$1" = committed && ! test -e moved || exit 0
 touch moved
 read old new ref
 top=$(git -c user.name=x -c user.email=x@example.com commit-tree -p "$new" -m "on top" "$new^{tree}")

@@ -18,6 +18,8 @@ const (
 	// maxContention is the attempt from which a branch that others seem to hold, and that
 	// does not move, counts as refused.
 	maxContention = 25
+	// confirmedFor is how long the head counts as known after the server has named it.
+	confirmedFor = 2 * time.Second
 )
 
 // Result says what an Update did.
@@ -33,7 +35,8 @@ type Result struct {
 // Build says which commits should stand on base.
 type Build = func(ctx context.Context, base *Snapshot) ([]Commit, error)
 
-// Update fetches the head and calls build to learn which commits should stand on it.
+// Update fetches the head, unless the server has just named it, and calls build to learn
+// which commits should stand on it.
 // They are pushed, all or none. When somebody else moves the branch meanwhile, all of it
 // is done again on what is there then, so build may be called several times and must
 // look at the base it is given. It must not use the Mirror.
@@ -64,6 +67,7 @@ func (m *Mirror) Update(ctx context.Context, build Build) (Result, error) {
 			m.yield(attempt, time.Since(began))
 			return result, err
 		}
+		m.confirmed = time.Time{}
 		m.cfg.Logger.InfoContext(ctx, "another writer was faster, building again on its commit",
 			"url", m.remote.display, "branch", m.cfg.Branch, "attempt", attempt)
 	}
@@ -85,6 +89,10 @@ func (m *Mirror) prepare(ctx context.Context, base *Snapshot, build Build) (*pro
 }
 
 func (m *Mirror) prepareOnce(ctx context.Context, base *Snapshot, build Build) (*proposal, error) {
+	if base == nil && m.isConfirmed() {
+		m.tidy(ctx)
+		base = m.snapshot
+	}
 	if base == nil {
 		var err error
 		if base, err = m.fetch(ctx); err != nil {
@@ -96,6 +104,13 @@ func (m *Mirror) prepareOnce(ctx context.Context, base *Snapshot, build Build) (
 		return nil, err
 	}
 	return m.propose(ctx, base, specs)
+}
+
+// isConfirmed reports whether the server has named the mirror's head a moment ago. To ask
+// again costs a request and tells little more: the server compares the head with the one
+// that a push builds on, and what has moved since is a lost race like any other.
+func (m *Mirror) isConfirmed() bool {
+	return !m.closed && m.snapshot != nil && !m.isDamaged() && time.Since(m.confirmed) < confirmedFor
 }
 
 // try pushes once. When another writer was faster, it returns the head to build on next,
@@ -184,6 +199,9 @@ func (m *Mirror) settle(ctx context.Context, p *proposal, pack []byte, v verdict
 	case readErr != nil:
 		return false, nil, readErr
 	case landed:
+		if m.snapshot.Hash() == head {
+			m.confirmed = time.Now()
+		}
 		return true, nil, nil
 	case head.IsZero() && !p.base.Hash().IsZero():
 		return false, &Snapshot{}, nil
@@ -222,6 +240,6 @@ func (m *Mirror) keepPushed(p *proposal, pack []byte) error {
 	if err := m.store.setHead(p.head); err != nil {
 		return err
 	}
-	m.snapshot = snapshot
+	m.snapshot, m.confirmed = snapshot, time.Time{}
 	return nil
 }
