@@ -25,7 +25,8 @@ func newApproveCommand() *cobra.Command {
 		Short: "Print held removals, or release one",
 		Long: `Without an argument it prints the removals that the prune guard holds back. With a
 ResourceSet's name it releases exactly the removal that is held for it now, once:
-if other input sets would go by the time of the next pass, that is another plan.
+if other input sets would go by the time of the next pass, that is another plan. An
+approval ends after three days, and when the removal is not wanted any more.
 
 The approval is noted in the state folder, where the running service finds it with
 its next pass. With --definitions it is written to a work tree of the definitions
@@ -62,7 +63,7 @@ repository instead, to be committed and reviewed there.`,
 
 func approve(stdout io.Writer, cfg *config.Config, held reconcile.HeldFile, plan reconcile.HeldPlan, definitions string) error {
 	if definitions == "" {
-		if err := held.Approve(plan.Digest, userName()); err != nil {
+		if err := held.Approve(plan.Digest, userName(), time.Now()); err != nil {
 			return &exitError{code: exitFault, err: err}
 		}
 		fmt.Fprintf(stdout, "released with the next pass: %s\n", describeHeld(plan))
@@ -72,8 +73,9 @@ func approve(stdout io.Writer, cfg *config.Config, held reconcile.HeldFile, plan
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return &exitError{code: exitFault, err: err}
 	}
-	text := fmt.Sprintf("# Releases one removal that renderer holds back; delete it afterwards.\n# %s\n", describeHeld(plan))
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	text := fmt.Appendf(nil, "# Releases one removal that renderer holds back; delete it afterwards.\n# %s\n%s",
+		describeHeld(plan), reconcile.ApprovalText(userName(), time.Now()))
+	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return &exitError{code: exitFault, err: err}
 	}
 	fmt.Fprintf(stdout, "commit this file to release it: %s\n", path)

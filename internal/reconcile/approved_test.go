@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // onlyHeld are the one plan that is held.
@@ -29,10 +30,10 @@ func TestRule05_ApprovalInDefinitionsOutlivesTheStateFolder(t *testing.T) {
 	w.tenants()
 	w.problem(w.unchanged(w.once), "held back")
 	digest := w.onlyHeld().Digest
-	w.define(map[string]string{ApprovalFile(digest): "approved by olga\n"})
+	w.define(map[string]string{ApprovalFile(digest): string(ApprovalText("olga", w.clock.Now()))})
 	w.ok()
 	w.has()
-	if message := w.repo.Git("log", "-1", "--format=%B"); !strings.Contains(message, "\nApproved: "+digest+"\n") {
+	if message := w.repo.Git("log", "-1", "--format=%B"); !strings.Contains(message, "\nApproved: "+digest+"/") {
 		t.Errorf("message:\n%s", message)
 	}
 	w.forget()
@@ -54,7 +55,7 @@ func TestRule05_ApprovalIsUsedByThePush(t *testing.T) {
 	w.unchanged(w.once)
 	held := OpenHeld(w.cfg.State.Directory)
 	digest := w.onlyHeld().Digest
-	if err := held.Approve(digest, "olga"); err != nil {
+	if err := held.Approve(digest, "olga", w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(w.cfg.State.Directory, "held", approvedName, digest)
@@ -75,9 +76,63 @@ func TestRule05_ApprovalIsUsedByThePush(t *testing.T) {
 	w.ok()
 	w.tenants()
 	w.problem(w.unchanged(w.once), "held back")
-	if err := held.Approve(digest, "olga"); err != nil {
+	if err := held.Approve(digest, "olga", w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	w.ok()
 	w.has()
+}
+
+// An approval is of one event. When the source recovers before it is used, it is worth
+// nothing any more, whether it was committed or not.
+func TestRule05_ApprovalEndsWhenTheSourceRecovers(t *testing.T) {
+	t.Parallel()
+	for _, committed := range []bool{false, true} {
+		w := newWorld(t)
+		w.cfg.Prune.Confirm.Fetches = 0
+		w.ok()
+		w.tenants()
+		w.unchanged(w.once)
+		digest := w.onlyHeld().Digest
+		approve := func() {
+			t.Helper()
+			w.clock.Advance(time.Minute) // another approval, not the same file again
+			if committed {
+				w.define(map[string]string{ApprovalFile(digest): string(ApprovalText("olga", w.clock.Now()))})
+			} else if err := OpenHeld(w.cfg.State.Directory).Approve(digest, "olga", w.clock.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.tenants("red", "blue")
+		approve()
+		w.ok()
+		w.tenants()
+		w.problem(w.unchanged(w.once), "held back")
+		w.has("red", "blue")
+		approve()
+		w.ok()
+		w.has()
+	}
+}
+
+// Nor does it wait for an event that nobody has thought of: it counts for three days,
+// whatever is remembered, and not at all without saying until when.
+func TestRule05_ApprovalEndsInTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Prune.Confirm.Fetches = 0
+	w.ok()
+	w.tenants()
+	w.unchanged(w.once)
+	digest := w.onlyHeld().Digest
+	w.define(map[string]string{ApprovalFile(digest): string(ApprovalText("olga", w.clock.Now()))})
+	w.tenants("red", "blue")
+	w.forget()
+	w.ok()
+	w.clock.Advance(ApprovalLasts)
+	w.tenants()
+	w.problem(w.unchanged(w.once), "held back", "has ended")
+	w.define(map[string]string{ApprovalFile(digest): "approved by olga\n"})
+	w.problem(w.unchanged(w.once), "held back", "does not say until when")
+	w.has("red", "blue")
 }

@@ -102,8 +102,7 @@ func (r *Reconciler) useApprovals(p *pass) error {
 			d.released[pl.name] = pl.released
 		case waits && pl.idle():
 			delete(d.released, pl.name)
-			r.held.Used = append(r.held.Used, digest)
-			if err := r.heldFile.use(digest); err != nil {
+			if err := r.lapse(digest, &r.held); err != nil {
 				return err
 			}
 			if err := r.heldFile.write(r.held); err != nil {

@@ -372,7 +372,7 @@ func approve(t *testing.T, w *world) {
 	if err != nil || len(plans) != 1 {
 		t.Fatalf("held: %+v, %v", plans, err)
 	}
-	if err := held.Approve(plans[0].Digest, "tester"); err != nil {
+	if err := held.Approve(plans[0].Digest, "tester", w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,14 +3,12 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
 
 	"resourceset.example/renderer/pkg/expand"
 	"resourceset.example/renderer/pkg/gitwriter"
@@ -54,7 +52,7 @@ func (r *Reconciler) guard(p *pass, base *gitwriter.Snapshot) error {
 		}
 		record := r.count(p, pl, sets, reason)
 		pl.approval = ""
-		by, err := r.releasedBy(pl, record, base)
+		by, err := r.releasedBy(pl, &record, base)
 		if err != nil {
 			return err
 		}
@@ -115,84 +113,6 @@ func (r *Reconciler) count(p *pass, pl *plan, sets []string, reason string) Held
 	return record
 }
 
-// releasedBy says by whom or what a plan is released; empty while it is held. An
-// approval is named by the commit that uses it, and counts once: what Git's history has
-// is spent, whatever the state folder remembers.
-func (r *Reconciler) releasedBy(pl *plan, record HeldPlan, base *gitwriter.Snapshot) (string, error) {
-	if by, id := r.heldFile.approvedBy(record.Digest); by != "" {
-		spent, err := r.spent(base, id, "")
-		if err != nil {
-			return "", err
-		}
-		if !spent {
-			pl.approval = id
-			return by, nil
-		}
-	}
-	if !slices.Contains(r.held.Used, record.Digest) && r.approvedInSource(record.Digest) {
-		spent, err := r.spent(base, record.Digest, path.Join(r.cfg.Source.Path, ApprovalFile(record.Digest)))
-		if err != nil {
-			return "", err
-		}
-		if !spent {
-			pl.approval = record.Digest
-			return "a commit in the definitions repository", nil
-		}
-	}
-	confirm := r.cfg.Prune.Confirm
-	if confirm.Fetches > 0 && record.Fetches >= confirm.Fetches && r.now().Sub(record.Since) >= confirm.After {
-		return fmt.Sprintf("%d agreeing fetches over %s", record.Fetches, r.now().Sub(record.Since).Round(time.Second)), nil
-	}
-	return "", nil
-}
-
-// trailerApproved names the approval that a removal rests on.
-const trailerApproved = "Approved"
-
-// spent reports whether a commit of the target branch has used an approval already. It
-// is asked only where a removal is held and an approval of it is there, and costs at
-// most maxLookback commits, without their trees: what lies deeper is not found. Where
-// definitions and manifests share the branch, the search ends where the file of the
-// approval was not there yet.
-func (r *Reconciler) spent(base *gitwriter.Snapshot, approval, file string) (bool, error) {
-	if base.Commit() == nil {
-		return false, nil
-	}
-	past := r.pastOf(base)
-	seen := map[plumbing.Hash]bool{base.Hash(): true}
-	for queue := []*gitwriter.Snapshot{base}; len(queue) > 0 && len(seen) <= maxLookback(); queue = queue[1:] {
-		at := queue[0]
-		if slices.Contains(trailersOf(at.Commit().Message)[trailerApproved], approval) {
-			return true, nil
-		}
-		if file != "" && r.cfg.SameTree() && gone(at, file) {
-			continue
-		}
-		for _, hash := range at.Commit().ParentHashes {
-			if seen[hash] {
-				continue
-			}
-			seen[hash] = true
-			parent, err := past.at(hash)
-			if err != nil {
-				return false, err
-			}
-			if parent != nil {
-				queue = append(queue, parent)
-			}
-		}
-	}
-	return false, nil
-}
-
-func (r *Reconciler) approvedInSource(digest string) bool {
-	if r.sourceHead == nil {
-		return false // a preview of definitions from elsewhere
-	}
-	_, err := r.sourceHead.Entry(path.Join(r.cfg.Source.Path, ApprovalFile(digest)))
-	return err == nil
-}
-
 // hold lays a plan out again without its removals.
 func (r *Reconciler) hold(pl *plan, sets []string, record HeldPlan) {
 	err := &HeldError{Plan: record, Confirm: r.cfg.Prune.Confirm.Fetches, After: r.cfg.Prune.Confirm.After}
@@ -230,20 +150,25 @@ func (r *Reconciler) reconsider(pl *plan) {
 // approvals have been used. Plans that could not be judged in this pass, because a
 // provider failed, stay as they were.
 func (r *Reconciler) remember(p *pass, pushed bool) error {
-	next := heldDocument{Used: r.held.Used}
+	next := heldDocument{Used: slices.Clone(r.held.Used)}
+	var errs []error
 	for _, record := range p.held {
 		next.Plans = append(next.Plans, record)
 	}
 	for _, old := range r.held.Plans {
 		_, again := p.held[old.ResourceSet]
-		if settled, seen := p.settled[old.ResourceSet]; !again && (!seen || !settled) && !p.done(old.Digest, pushed) {
+		settled, seen := p.settled[old.ResourceSet]
+		switch {
+		case again, p.done(old.Digest, pushed):
+		case seen && settled:
+			errs = append(errs, r.lapse(old.Digest, &next))
+		default:
 			next.Plans = append(next.Plans, old)
 		}
 	}
-	var errs []error
 	for _, pl := range p.plans {
 		if pl.released != "" && pushed && pl.commits > 0 {
-			next.Used = append(next.Used, pl.released)
+			next.Used = append(next.Used, cmp.Or(pl.approval, pl.released))
 			errs = append(errs, r.heldFile.use(pl.released))
 			r.log.Info("released a removal that was held back", "object", pl.object, "by", pl.releasedBy)
 		}
@@ -282,6 +207,9 @@ func (e *HeldError) Error() string {
 
 // Suggestion is what to do about it.
 func (e *HeldError) Suggestion() string {
+	if e.Plan.ended {
+		return fmt.Sprintf("the approval of it has ended, or does not say until when it counts; `renderer approve %s` gives another one", e.Plan.ResourceSet)
+	}
 	hint := fmt.Sprintf("if it is meant, `renderer approve %s` releases exactly this plan", e.Plan.ResourceSet)
 	if e.Confirm > 0 {
 		hint += fmt.Sprintf("; otherwise %d agreeing fetches over at least %s do (%d so far, since %s)",

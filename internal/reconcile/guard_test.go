@@ -116,7 +116,7 @@ func TestRule05_ApprovalReleasesExactlyThatPlanOnce(t *testing.T) {
 	w.tenants()
 	w.unchanged(w.once)
 	plan := held()
-	if err := OpenHeld(w.cfg.State.Directory).Approve(plan.Digest, "olga"); err != nil {
+	if err := OpenHeld(w.cfg.State.Directory).Approve(plan.Digest, "olga", w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	// Another plan is not released by it.
@@ -124,7 +124,7 @@ func TestRule05_ApprovalReleasesExactlyThatPlanOnce(t *testing.T) {
 	w.ok()
 	w.tenants()
 	w.unchanged(w.once)
-	// That very plan is, once.
+	// Nor is that very plan, once the source has recovered in between.
 	w.tenants("red", "blue", "green")
 	w.ok()
 	w.tenants("green")
@@ -132,6 +132,10 @@ func TestRule05_ApprovalReleasesExactlyThatPlanOnce(t *testing.T) {
 	w.tenants("red", "blue")
 	w.ok()
 	w.tenants()
+	w.problem(w.unchanged(w.once), "held back")
+	if err := OpenHeld(w.cfg.State.Directory).Approve(held().Digest, "olga", w.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
 	w.ok()
 	w.has()
 	w.tenants("red", "blue")
@@ -145,7 +149,7 @@ func TestRule05_ApprovalReleasesExactlyThatPlanOnce(t *testing.T) {
 	w.ok()
 	w.tenants()
 	w.unchanged(w.once)
-	w.define(map[string]string{ApprovalFile(held().Digest): "approved by olga\n"})
+	w.define(map[string]string{ApprovalFile(held().Digest): string(ApprovalText("olga", w.clock.Now()))})
 	w.ok()
 	w.has()
 }
@@ -208,7 +212,7 @@ func TestRule05_ApprovedTwice(t *testing.T) {
 		if err != nil || len(plans) != 1 {
 			t.Fatalf("held plans: %v, %v", plans, err)
 		}
-		if err := held.Approve(plans[0].Digest, "olga"); err != nil {
+		if err := held.Approve(plans[0].Digest, "olga", w.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		w.ok()

@@ -3,7 +3,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,6 +30,8 @@ type HeldPlan struct {
 	Since       time.Time `json:"since"`
 	Fetches     int       `json:"fetches"`
 	LastFetch   time.Time `json:"lastFetch"`
+
+	ended bool // there is an approval of it whose time has passed
 }
 
 // A HeldFile is the memory of the prune guard below the state folder. Losing it
@@ -52,7 +53,7 @@ var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 type heldDocument struct {
 	Plans []HeldPlan `json:"plans"`
-	Used  []string   `json:"used,omitempty"` // approvals that have been used, newest last
+	Used  []string   `json:"used,omitempty"` // approvals that count no more, newest last
 }
 
 // Plans are the plans that are held now, by ResourceSet.
@@ -97,7 +98,7 @@ func (f HeldFile) write(doc heldDocument) error {
 }
 
 // Approve releases the plan of that digest, once.
-func (f HeldFile) Approve(digest, by string) error {
+func (f HeldFile) Approve(digest, by string, now time.Time) error {
 	if !digestPattern.MatchString(digest) {
 		return fmt.Errorf("%q is not the digest of a plan", digest)
 	}
@@ -105,23 +106,19 @@ func (f HeldFile) Approve(digest, by string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// The time makes this approval another one than an earlier one of the same plan.
-	text := fmt.Sprintf("%s\n%s\n", strings.Join(strings.Fields(by), " "), time.Now().UTC().Format(time.RFC3339Nano))
-	return os.WriteFile(filepath.Join(dir, digest), []byte(text), 0o600)
+	return os.WriteFile(filepath.Join(dir, digest), ApprovalText(by, now), 0o600)
 }
 
-// approvedBy is who released the plan, or empty, and what names this very approval.
-func (f HeldFile) approvedBy(digest string) (by, id string) {
+// approval is the one of a plan in the state folder, or none.
+func (f HeldFile) approval(digest string) approval {
 	data, err := os.ReadFile(filepath.Join(f.directory, approvedName, digest))
 	if err != nil {
-		return "", ""
+		return approval{}
 	}
-	by, _, _ = strings.Cut(strings.TrimSpace(string(data)), "\n")
-	sum := sha256.Sum256(data)
-	return cmp.Or(by, "an operator"), digest + "/" + hex.EncodeToString(sum[:6])
+	return parseApproval(digest, data)
 }
 
-// use takes an approval back: it has been used.
+// use takes an approval back: it has been used, or what it was for has passed.
 func (f HeldFile) use(digest string) error {
 	err := os.Remove(filepath.Join(f.directory, approvedName, digest))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,10 +126,6 @@ func (f HeldFile) use(digest string) error {
 	}
 	return err
 }
-
-// ApprovalFile is where an approval is committed in the definitions repository,
-// below source.path. Its name has no ending that Flux would read.
-func ApprovalFile(digest string) string { return ".renderer/approved/" + digest }
 
 // planDigest names a removal. What else changes in the ResourceSet meanwhile does
 // not matter; the sets that go, and what they were rendered from, do.
