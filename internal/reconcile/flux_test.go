@@ -325,3 +325,72 @@ spec:
 	w.ok()
 	w.contains(redFile, "3.0")
 }
+
+// Whoever edits a Kustomization of ours is heard like anybody who edits a manifest.
+func TestRule07_FluxObjectEdited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	w.ok()
+	file := "clusters/generated/apps/app/" + appKustomization
+	w.repo.Commit("main", "Suspend it", map[string]string{file: w.repo.Read("main", file) + "\n  suspend: true\n"})
+	edit := w.repo.Head("main")
+	for _, cold := range []bool{false, true} {
+		if cold {
+			w.forget()
+		}
+		w.problem(w.unchanged(w.once), "_flux is held as Somebody Else", edit[:12], "renderer release apps/app _flux")
+	}
+	// Input sets go on, in the lists of Flux as well.
+	w.tenants("red", "blue", "green=2.0")
+	w.problem(w.once(), "_flux is held")
+	w.has("red", "blue", "green")
+	w.lists("apps/app/_flux/resourceset-app", "../../"+blueManifest, "../../tenants-green/apps_app-green__ConfigMap.yaml", "../../"+redManifest)
+	w.contains(file, "suspend: true")
+	w.release("_flux")
+	w.ok()
+	w.lacks(file, "suspend: true")
+	w.unchanged(w.ok)
+}
+
+// A change of Kustomizations that somebody reverted is not written again, until it is
+// another one.
+func TestRule07_FluxChangeReverted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	w.ok()
+	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "spec:\n", "spec:\n  wait: true\n", 1)})
+	w.ok()
+	file := "clusters/generated/apps/app/" + appKustomization
+	w.contains(file, "wait: true")
+	commit := w.revert()
+	for _, cold := range []bool{false, true} {
+		if cold {
+			w.forget()
+		}
+		w.problem(w.unchanged(w.once), "_flux is held as", commit[:12])
+		w.lacks(file, "wait: true")
+	}
+	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "spec:\n", "spec:\n  wait: true\n  serviceAccountName: app\n", 1)})
+	w.ok()
+	w.contains(file, "wait: true")
+	w.contains(file, "serviceAccountName: app")
+}
+
+func TestRule07_FluxObjectRestored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	w.cfg.Drift = config.DriftRestore
+	w.restart()
+	w.ok()
+	file := "clusters/generated/apps/app/" + appKustomization
+	w.repo.Commit("main", "Suspend it", map[string]string{file: w.repo.Read("main", file) + "\n  suspend: true\n"})
+	w.ok()
+	w.lacks(file, "suspend: true")
+	if message := w.repo.Git("log", "-1", "--format=%B", "main"); !strings.Contains(message, "Trigger: drift") {
+		t.Errorf("message:\n%s", message)
+	}
+	w.unchanged(w.ok)
+}

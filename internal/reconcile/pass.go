@@ -307,7 +307,9 @@ func (r *Reconciler) planNewest(ctx context.Context, base *gitwriter.Snapshot, p
 	if err != nil || len(commits) == 0 || !r.definitionsOlder(base) {
 		return commits, err
 	}
-	r.log.Info("reading the definitions again: another writer has changed what is committed since", "revision", r.defs.revision)
+	if r.sourceSeen > 0 { // at first nothing is known of what was committed before
+		r.log.Info("reading the definitions again: another writer has changed what is committed since", "revision", r.defs.revision)
+	}
 	if err := r.readAgain(ctx, base); err != nil {
 		return nil, fmt.Errorf("the definitions may be older than what another writer committed: %w", err)
 	}

@@ -113,27 +113,56 @@ func (r *Reconciler) yield(pl *plan, held map[string]*TakenBackError, found map[
 			anew[set] = true
 		case pl.out == nil || pl.keeps(set):
 		default:
-			held[set] = &TakenBackError{ResourceSet: pl.name, Set: set}
-			if list := found[set]; len(list) > 0 {
-				held[set].Commit, held[set].Who = list[0].commit, list[0].who
+			left, err := r.leftBy(pl, set, found[set])
+			if err != nil {
+				return err
 			}
+			held[set] = left
 		}
 	}
 	for _, set := range slices.Sorted(maps.Keys(found)) {
+		if set == fluxFolder {
+			continue // after the others: what they keep is in the lists there
+		}
 		desired := pl.desired(set)
 		for _, iv := range found[set] {
 			took, err := r.tookBack(pl, set, iv, desired)
 			if err != nil {
 				return err
 			}
-			if took {
-				held[set] = &TakenBackError{ResourceSet: pl.name, Set: set, Commit: iv.commit, Who: iv.who}
-				break
+			if !took {
+				continue
 			}
+			left, err := r.leftBy(pl, set, found[set])
+			if err != nil {
+				return err
+			}
+			held[set] = left
+			break
 		}
 	}
 	r.holdSets(pl, held, anew)
-	return nil
+	return r.yieldFlux(pl, found[fluxFolder], released[fluxFolder])
+}
+
+// leftBy is the hold of a set as the newest commit left it that changed its manifests.
+func (r *Reconciler) leftBy(pl *plan, set string, list []intervention) (*TakenBackError, error) {
+	left := &TakenBackError{ResourceSet: pl.name, Set: set}
+	for _, iv := range list {
+		before, err := r.manifests(iv.before, pl.dir, set)
+		if err != nil {
+			return nil, err
+		}
+		after, err := r.manifests(iv.after, pl.dir, set)
+		if err != nil {
+			return nil, err
+		}
+		if !maps.Equal(before, after) {
+			left.Commit, left.Who = iv.commit, iv.who
+			break
+		}
+	}
+	return left, nil
 }
 
 // holdSets has some sets stay as they are, and others written anew.
@@ -154,7 +183,9 @@ func (r *Reconciler) holdSets(pl *plan, held map[string]*TakenBackError, anew ma
 			pl.params.Keep = map[string]string{}
 		}
 		for set, err := range held {
-			pl.params.Keep[set] = err.Error()
+			if set != fluxFolder {
+				pl.params.Keep[set] = err.Error()
+			}
 		}
 		pl.unwrite(anew)
 		r.layOut(pl)
@@ -207,6 +238,9 @@ func (pl *plan) touched(edited map[string]bool) []string {
 				sets[c.Set] = true
 			}
 		}
+		if pl.writesFlux() {
+			sets[fluxFolder] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(sets))
 }
@@ -246,6 +280,9 @@ func (r *Reconciler) manifests(at *gitwriter.Snapshot, dir, set string) (map[str
 	files := map[string]string{}
 	if at == nil {
 		return files, nil
+	}
+	if set == fluxFolder {
+		return r.fluxFiles(at, dir)
 	}
 	entries, err := at.List(path.Join(r.cfg.Target.Path, dir, set))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -298,7 +335,10 @@ func (r *Reconciler) edited(pl *plan, base *gitwriter.Snapshot) (map[string]bool
 			return nil, err
 		}
 	}
-	return edited, nil
+	if pl.removed {
+		return edited, nil
+	}
+	return edited, compare(fluxFolder, pl.previous.recordedFlux())
 }
 
 // newestOf names one of the commits that are undone, for the message.
@@ -334,6 +374,11 @@ func (pl *plan) unwrite(edited map[string]bool) {
 		if edited[lock.Sets[i].Name] {
 			lock.Sets[i].Files = unwritten(lock.Sets[i].Files)
 		}
+	}
+	if edited[fluxFolder] && lock.Flux != nil {
+		flux := *lock.Flux
+		flux.Files = unwritten(flux.Files)
+		lock.Flux = &flux
 	}
 	if edited[sharedFolder] {
 		lock.Shared = maps.Clone(lock.Shared)

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -212,11 +213,12 @@ func TestRule07_EditAfterRelease(t *testing.T) {
 	w.repo.Commit("main", "Pin red by hand", map[string]string{
 		redFile: strings.Replace(w.repo.Read("main", redFile), `"1.0"`, `"0.9-pinned"`, 1),
 	})
+	pinned := w.repo.Head("main")
 	for _, cold := range []bool{false, true} {
 		if cold {
 			w.forget()
 		}
-		w.problem(w.unchanged(w.once), "tenants-red is held")
+		w.problem(w.unchanged(w.once), "tenants-red is held", pinned[:12]) // the newer of the two
 		w.contains(redFile, "0.9-pinned")
 	}
 	w.release("tenants-red")
@@ -260,6 +262,18 @@ func TestRule07_Release(t *testing.T) {
 	w.restart()
 	release()
 	w.ok()
+	w.restart()
+	w.unchanged(func() *Report {
+		for _, sets := range [][]string{nil, {"tenants-red"}, {"no-such"}} {
+			r := w.open(nil)
+			var none *notHeldError
+			if _, err := r.Release(context.Background(), "apps/app", sets, "olga"); !errors.As(err, &none) {
+				t.Errorf("released %q, and nothing was held: %v", sets, err)
+			}
+			r.Close()
+		}
+		return nil
+	})
 	w.contains("clusters/generated/apps/app/tenants-blue/apps_app-blue__ConfigMap.yaml", "2.0")
 	if out := w.repo.Git("log", "--format=%B"); !strings.Contains(out, "Released: tenants-red") || !strings.Contains(out, "Released-By: olga") {
 		t.Errorf("the trail does not say who released it:\n%s", out)

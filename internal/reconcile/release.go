@@ -49,17 +49,43 @@ func (r *Reconciler) Release(ctx context.Context, resourceSet string, sets []str
 
 var errReleaseByRequest = errors.New("target.mode is pull-request: nothing is held there; reopen the request that was closed, or change what is wanted")
 
-// mayRelease is an error when a set is neither there nor held: a release of a name
-// with a typo would say that something ends, and nothing would.
+// mayRelease is an error when nothing of what is named is held: a release of a name
+// with a typo would say that something ends, and nothing would. Only a pass can tell, so
+// it costs one, up to the push.
 func (r *Reconciler) mayRelease(ctx context.Context, resourceSet string, sets []string) error {
 	head, err := r.target.Fetch(ctx)
 	if err != nil {
 		return fmt.Errorf("target repository: %w", err)
 	}
-	if err := r.scan(head); err != nil {
+	if head.Hash().IsZero() {
+		return nil
+	}
+	if err := r.knows(ctx, head, resourceSet); err != nil {
 		return err
 	}
-	known := map[string]bool{releasedAll: true, sharedFolder: true, kustomizationFile: true}
+	known := r.committedSets(resourceSet)
+	preview, err := r.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	held, sure := preview.takenBack(resourceSet)
+	waits := append(preview.moving(resourceSet), held...)
+	named := func(set string) bool { return slices.Contains(waits, set) || !sure && known[set] }
+	if slices.Equal(sets, []string{releasedAll}) {
+		if len(waits) == 0 && sure {
+			return &notHeldError{ResourceSet: resourceSet}
+		}
+		return nil
+	}
+	if none := slices.DeleteFunc(slices.Clone(sets), named); len(none) > 0 {
+		return &notHeldError{ResourceSet: resourceSet, Sets: none, Held: held}
+	}
+	return nil
+}
+
+// committedSets are the names under which a part of a ResourceSet can be released.
+func (r *Reconciler) committedSets(resourceSet string) map[string]bool {
+	known := map[string]bool{sharedFolder: true, kustomizationFile: true, fluxFolder: true}
 	for _, c := range r.committed {
 		if c.lock == nil || c.lock.ResourceSet != resourceSet {
 			continue
@@ -68,35 +94,38 @@ func (r *Reconciler) mayRelease(ctx context.Context, resourceSet string, sets []
 			known[c.lock.Sets[i].Name] = true
 		}
 	}
-	var unknown []string
-	for _, set := range sets {
-		if !known[set] {
-			unknown = append(unknown, set)
-		}
-	}
-	if len(unknown) == 0 || head.Hash().IsZero() {
-		return nil
-	}
-	if err := r.knows(ctx, head, resourceSet); err != nil {
-		return err
-	}
-	// It may be an addition that was taken back, which only a pass can tell.
-	preview, err := r.Preview(ctx)
-	if err != nil {
-		return err
-	}
-	var held []string
-	for _, problem := range preview.Report.Problems {
+	return known
+}
+
+// takenBack are the sets of a ResourceSet that are held as somebody left them. sure is
+// false where something failed, so that a hold may not have shown.
+func (p *Preview) takenBack(resourceSet string) (held []string, sure bool) {
+	sure = true
+	for _, problem := range p.Report.Problems {
 		var taken *TakenBackError
-		if errors.As(problem.Err, &taken) && taken.ResourceSet == resourceSet && !slices.Contains(held, taken.Set) {
-			held = append(held, taken.Set)
+		var removal *HeldError
+		switch {
+		case errors.As(problem.Err, &taken):
+			if taken.ResourceSet == resourceSet && !slices.Contains(held, taken.Set) {
+				held = append(held, taken.Set)
+			}
+		case !errors.As(problem.Err, &removal):
+			sure = false
 		}
 	}
-	unknown = slices.DeleteFunc(unknown, func(set string) bool { return slices.Contains(held, set) })
-	if len(unknown) > 0 {
-		return &notHeldError{ResourceSet: resourceSet, Sets: unknown, Held: held}
+	return held, sure
+}
+
+// moving are the sets of a ResourceSet that the next pass writes: a service that knows
+// more history than this program may hold them.
+func (p *Preview) moving(resourceSet string) []string {
+	var sets []string
+	for _, set := range p.Sets {
+		if set.ResourceSet == resourceSet {
+			sets = slices.Concat(sets, set.Added, set.Updated, set.Removed)
+		}
 	}
-	return nil
+	return sets
 }
 
 // A notHeldError is a release of input sets that there are not.
@@ -106,13 +135,16 @@ type notHeldError struct {
 }
 
 func (e *notHeldError) Error() string {
+	if len(e.Sets) == 0 {
+		return fmt.Sprintf("ResourceSet %s: nothing of it is held as somebody left it", e.ResourceSet)
+	}
 	return fmt.Sprintf("ResourceSet %s: nothing is held as %s", e.ResourceSet, strings.Join(e.Sets, ", "))
 }
 
 // Suggestion is what to do about it.
 func (e *notHeldError) Suggestion() string {
 	if len(e.Held) == 0 {
-		return "nothing of it is held as somebody left it"
+		return "there is nothing to release; `renderer diff` shows what waits, and why"
 	}
 	return "held are " + strings.Join(e.Held, ", ")
 }

@@ -81,6 +81,8 @@ func TestUnverifiedSourceIsRefused(t *testing.T) {
 	w.unchanged(w.ok) // the head is our own commit now
 
 	// A release is signed, so it is no end to everything.
+	signed("Pin red", map[string]string{redFile: strings.Replace(w.repo.Read("main", redFile), `"1.0"`, `"0.9"`, 1)})
+	w.problem(w.unchanged(w.once), "tenants-red is held")
 	if _, err := w.r.Release(context.Background(), "apps/app", nil, "olga"); err != nil {
 		t.Fatal(err)
 	}
