@@ -13,6 +13,7 @@ import (
 	"resourceset.example/renderer/internal/reconcile"
 	"resourceset.example/renderer/internal/secrets"
 	"resourceset.example/renderer/pkg/api"
+	"resourceset.example/renderer/pkg/gitwriter"
 )
 
 // An app is the service with all its parts, made from one configuration file.
@@ -39,6 +40,9 @@ func newApp(ctx context.Context, file string, stdin io.Reader, stderr io.Writer)
 		return nil, &exitError{code: exitUsage, err: err}
 	}
 	a, err := openApp(ctx, cfg, appOptions{}, stderr)
+	if errors.Is(err, gitwriter.ErrLocked) {
+		return nil, &exitError{code: exitFault, err: err} // later it may not be
+	}
 	if err != nil {
 		return nil, &exitError{code: exitUsage, err: err}
 	}

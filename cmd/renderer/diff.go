@@ -32,13 +32,15 @@ renders, and prints the difference to what is committed. Nothing is pushed.
 
 With --definitions it answers what would change if other definitions were merged:
 those of a folder (a checkout of the repository, or a folder of definitions), or
-those of another branch of the source repository. That is for CI on a pull request;
--o markdown prints a comment for it.
+those of another revision of the source repository: a branch, a tag, a commit, or a
+reference such as refs/pull/12/head. That is for CI on a pull request; -o markdown
+prints a comment for it.
 
 Exits 0 without differences, 1 with some (removals that are held back are some),
 2 on an error.`,
 		Example: `  renderer diff --config config.yaml
-  renderer diff --config config.yaml --definitions . -o markdown`,
+  renderer diff --config config.yaml --definitions . -o markdown
+  renderer diff --config config.yaml --definitions refs/pull/12/head`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print, ok := diffPrinters()[output]
@@ -60,7 +62,7 @@ Exits 0 without differences, 1 with some (removals that are held back are some),
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "config.yaml", "read the configuration from `FILE`, - for standard input")
-	cmd.Flags().StringVar(&definitions, "definitions", "", "compare with the definitions in `DIR_OR_BRANCH`")
+	cmd.Flags().StringVar(&definitions, "definitions", "", "compare with the definitions in `DIR_OR_REV`")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "print as `FORMAT`: text, json or markdown")
 	cmd.Flags().StringVar(&color, "color", "auto", "colour the text: auto, always or never (`WHEN`)")
 	return cmd
@@ -129,36 +131,45 @@ func otherDefinitions(ctx context.Context, cfg *config.Config, name, scratch str
 		return nil, err
 	}
 	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
-		return nil, &noSuchDefinitionsError{name: name} // a path, and no name of a branch
+		return nil, &noSuchDefinitionsError{name: name} // a path, and no revision
 	}
-	mirror, err := gitwriter.Open(gitwriter.Config{
-		URL: cfg.Source.URL, Branch: name, Directory: scratch,
-		Credentials: reconcile.NewGitCredentials(cfg.Source.URL, cfg.Source.Auth, store, redactor, "").Get,
-	})
+	auth, err := reconcile.NewGitCredentials(cfg.Source.URL, cfg.Source.Auth, store, redactor, "").Get(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	defer mirror.Close()
-	head, err := mirror.Fetch(ctx)
+	remote, err := gitwriter.NewRemote(gitwriter.Config{URL: cfg.Source.URL, Auth: auth})
 	if err != nil {
 		return nil, err
 	}
-	if head.Tree() == nil {
+	commit, err := remote.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if commit.IsZero() {
 		return nil, &noSuchDefinitionsError{name: name}
 	}
-	return source.Read(ctx, head.Tree(), opts)
+	head, done, err := remote.Read(ctx, commit, scratch, 0)
+	var server *gitwriter.ServerError
+	if errors.As(err, &server) && strings.Contains(server.Text, commit.String()) {
+		return nil, &noSuchDefinitionsError{name: name} // upload-pack: not our ref
+	}
+	if err != nil {
+		return nil, err
+	}
+	defs, err := source.Read(ctx, head.Tree(), opts)
+	return defs, errors.Join(err, done())
 }
 
-// A noSuchDefinitionsError is a --definitions that is neither folder nor branch.
+// A noSuchDefinitionsError is a --definitions that is neither a folder nor in the repository.
 type noSuchDefinitionsError struct{ name string }
 
 func (e *noSuchDefinitionsError) Error() string {
-	return "--definitions " + e.name + ": there is no such folder here, and no such branch in the source repository"
+	return "--definitions " + e.name + ": there is no such folder here, and the source repository hands out no such branch, tag or commit"
 }
 
 // Suggestion is what to do about it.
 func (e *noSuchDefinitionsError) Suggestion() string {
-	return "for a pull request's commit, check it out and name the folder"
+	return "name a branch, a tag, a reference such as refs/pull/12/head or a commit that one of them points to; any other commit: check it out and name the folder"
 }
 
 // diffOutcome is the exit code: what is held back on purpose is a difference, and

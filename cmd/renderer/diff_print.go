@@ -35,8 +35,11 @@ func summary(s reconcile.SetPreview) string {
 			parts = append(parts, group.verb+" "+strings.Join(group.names, ", "))
 		}
 	}
-	if len(parts) == 0 {
-		parts = []string{"update"}
+	switch {
+	case s.Whole:
+		parts = append([]string{"remove the ResourceSet"}, parts...)
+	case len(parts) == 0:
+		parts = []string{"update what belongs to no input set"}
 	}
 	return s.ResourceSet + ": " + strings.Join(parts, "; ")
 }
@@ -111,7 +114,8 @@ type diffResourceSet struct {
 	Added   []string `json:"added"`
 	Updated []string `json:"updated"`
 	Removed []string `json:"removed"`
-	Kept    []string `json:"kept"` // stay as committed: failed or held back
+	Kept    []string `json:"kept"`            // stay as committed: failed or held back
+	Whole   bool     `json:"whole,omitempty"` // the ResourceSet itself goes
 	Message string   `json:"message,omitempty"`
 }
 
@@ -136,7 +140,7 @@ func printDiffJSON(w io.Writer, p *reconcile.Preview, _ bool) error {
 	for _, s := range p.Sets {
 		doc.ResourceSets = append(doc.ResourceSets, diffResourceSet{
 			Name: s.ResourceSet, Added: list(s.Added), Updated: list(s.Updated), Removed: list(s.Removed),
-			Kept: list(s.Kept), Message: s.Message,
+			Kept: list(s.Kept), Whole: s.Whole, Message: s.Message,
 		})
 	}
 	for _, c := range p.Files {
@@ -173,6 +177,10 @@ func printDiffMarkdown(w io.Writer, p *reconcile.Preview, _ bool) error {
 		out.WriteString("**renderer** would commit:\n\n| ResourceSet | added | updated | removed | held |\n|---|---|---|---|---|\n")
 	}
 	for _, s := range p.Sets {
+		if s.Whole {
+			fmt.Fprintf(&out, "| `%s` | | | all of it (%d) | |\n", s.ResourceSet, len(s.Removed))
+			continue
+		}
 		fmt.Fprintf(&out, "| `%s` | %d | %d | %d | %d |\n", s.ResourceSet, len(s.Added), len(s.Updated), len(s.Removed), len(s.Kept))
 	}
 	if len(p.Report.Problems) > 0 {

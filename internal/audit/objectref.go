@@ -16,7 +16,7 @@ import (
 type ObjectRef struct{ Kind, Namespace, Name string }
 
 // ParseObjectRef reads "Kind/namespace/name", or "Kind/name" for an object without
-// a namespace.
+// a namespace. As in kubectl, the case of the kind does not matter.
 func ParseObjectRef(text string) (*ObjectRef, error) {
 	parts := strings.Split(text, "/")
 	for _, part := range parts {
@@ -41,7 +41,7 @@ func (h *historian) concerns(e Event, ref *ObjectRef) (bool, error) {
 	plain := ref.Namespace + "_" + strings.ReplaceAll(ref.Name, ":", "__") + "_"
 	for _, f := range e.Files {
 		name := path.Base(f.Path)
-		if strings.HasPrefix(name, plain) && strings.HasSuffix(name, "_"+ref.Kind+".yaml") {
+		if strings.HasPrefix(name, plain) && strings.EqualFold(name[strings.LastIndexByte(name, '_')+1:], ref.Kind+".yaml") {
 			return true, nil
 		}
 		if !cutName.MatchString(name) {
@@ -83,5 +83,5 @@ func (h *historian) holds(e Event, f FileChange, ref *ObjectRef) (bool, error) {
 	if yaml.Unmarshal(data, &object) != nil {
 		return false, nil // somebody else's file
 	}
-	return object.Kind == ref.Kind && object.Metadata.Namespace == ref.Namespace && object.Metadata.Name == ref.Name, nil
+	return strings.EqualFold(object.Kind, ref.Kind) && object.Metadata.Namespace == ref.Namespace && object.Metadata.Name == ref.Name, nil
 }

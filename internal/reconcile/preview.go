@@ -29,7 +29,8 @@ type SetPreview struct {
 	Added, Updated, Removed []string
 	// Kept are the input sets that stay as they are committed although something
 	// else is wanted: they failed, or are held back.
-	Kept []string
+	Kept  []string
+	Whole bool // the ResourceSet itself goes
 }
 
 // A Preview is what one full pass would commit. Nothing is pushed, and nothing is
@@ -70,7 +71,7 @@ func (r *Reconciler) Preview(ctx context.Context) (*Preview, error) {
 
 // preview is false when a plan has nothing to say.
 func (pl *plan) preview() (SetPreview, bool) {
-	set := SetPreview{ResourceSet: pl.name, Message: pl.message}
+	set := SetPreview{ResourceSet: pl.name, Message: pl.message, Whole: pl.removed}
 	if pl.out != nil {
 		for _, c := range pl.out.Changes {
 			switch c.Kind {

@@ -56,6 +56,69 @@ func (r *Remote) Refs(ctx context.Context) (*Refs, error) {
 	return refs, nil
 }
 
+// shortestHash is how many digits of a hash name a commit at least, as in Git.
+const shortestHash = 7
+
+// Resolve finds the commit that a revision names: a branch, a tag, a whole reference
+// such as refs/pull/12/head, or a commit. The beginning of a commit's hash is enough
+// where a reference points to it; a whole hash is taken as it is, and whether the server
+// hands that commit out is for Read to see. The answer is zero when there is none.
+func (r *Remote) Resolve(ctx context.Context, revision string) (plumbing.Hash, error) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	var commit plumbing.Hash
+	err := r.m.converse(ctx, serviceUploadPack, func(c *conversation) (err error) {
+		commit, err = resolve(c.refs, revision)
+		return err
+	})
+	return commit, err
+}
+
+func resolve(listed *packp.AdvRefs, revision string) (plumbing.Hash, error) {
+	for _, name := range []string{"refs/heads/" + revision, "refs/tags/" + revision, revision, "refs/" + revision} {
+		if peeled, ok := listed.Peeled[name]; ok {
+			return peeled, nil
+		}
+		if hash, ok := listed.References[name]; ok {
+			return hash, nil
+		}
+	}
+	if revision == "HEAD" && listed.Head != nil {
+		return *listed.Head, nil
+	}
+	revision = strings.ToLower(revision)
+	if strings.Trim(revision, "0123456789abcdef") != "" || len(revision) < shortestHash {
+		return plumbing.ZeroHash, nil
+	}
+	if plumbing.IsHash(revision) {
+		return plumbing.NewHash(revision), nil
+	}
+	var found plumbing.Hash
+	for name, hash := range listed.References {
+		if peeled, ok := listed.Peeled[name]; ok {
+			hash = peeled
+		}
+		if !strings.HasPrefix(hash.String(), revision) || hash == found {
+			continue
+		}
+		if !found.IsZero() {
+			return plumbing.ZeroHash, &AmbiguousError{Revision: revision}
+		}
+		found = hash
+	}
+	return found, nil
+}
+
+// An AmbiguousError is the beginning of more than one commit's hash.
+type AmbiguousError struct{ Revision string }
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("revision %s: more than one commit begins like that", e.Revision)
+}
+
+// Suggestion says what to do about it.
+func (e *AmbiguousError) Suggestion() string { return "give more digits" }
+
 func refsOf(listed *packp.AdvRefs) *Refs {
 	refs := &Refs{Branches: map[string]plumbing.Hash{}, Tags: map[string]plumbing.Hash{}}
 	if listed.Head != nil {
