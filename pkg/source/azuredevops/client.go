@@ -5,7 +5,6 @@ package azuredevops
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -108,25 +107,16 @@ func signIn() error {
 func (c *client) get(ctx context.Context, address string) ([]byte, http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, nil, describe(err)
+		return nil, nil, transport.Fault(err)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("X-TFS-FedAuthRedirect", "Suppress") // refuse, rather than send to a sign-in page
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, nil, describe(err)
+		return nil, nil, transport.Fault(err)
 	}
 	body, err := transport.ReadBody(resp)
 	return body, resp.Header, err
-}
-
-// describe turns any error of a request into one of the provider package.
-func describe(err error) error {
-	var known *provider.Error
-	if errors.As(transport.Describe(err), &known) {
-		return known
-	}
-	return &provider.Error{Reason: provider.Unknown, Err: err}
 }
 
 const notARepository = "check that spec.url is a repository of Azure DevOps; the last good list stands"
@@ -184,7 +174,7 @@ func getter[T any](c *client, what string, next succession, decode listing.Decod
 		}
 		at, err := url.Parse(address)
 		if err != nil {
-			return nil, describe(err)
+			return nil, transport.Fault(err)
 		}
 		page.Next = next(at, len(raw), header)
 		return page, nil

@@ -5,8 +5,6 @@ package azuredevops
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 
@@ -90,13 +88,7 @@ func (l *labelled) of(ctx context.Context, id string) ([]string, error) {
 			return labels, nil
 		}
 	}
-	var known *provider.Error
-	if !errors.As(err, &known) {
-		return nil, err
-	}
-	described := *known
-	described.Msg = fmt.Sprintf("labels of pull request %s: %s", id, known.Msg)
-	return nil, &described
+	return nil, transport.Fault(err).Within("labels of pull request %s", id)
 }
 
 func decodeLabels(body []byte) ([]string, error) {

@@ -43,6 +43,9 @@ func parseURL(raw string) (*repository, error) {
 		return nil, err
 	}
 	parts := strings.Split(strings.Trim(path.Clean("/"+u.Path), "/"), "/")
+	if before, after, ok := provider.CutAPI(parts, "_apis", "git", "repositories"); ok {
+		return nil, provider.RefuseAPI(u, u.Host, append(slices.Clone(before), gitPart, append(after, "REPOSITORY")[0])...)
+	}
 	at := slices.Index(parts, gitPart)
 	if at < 0 || at != len(parts)-2 || parts[at+1] == "" {
 		hint := fmt.Sprintf("write %s://%s/ORGANISATION/PROJECT/_git/REPOSITORY, as the browser shows it", u.Scheme, u.Host)

@@ -42,9 +42,12 @@ func TestParseURL(t *testing.T) {
 		"https://dev.azure.com/a/b/c/_git/web":                   "https://dev.azure.com/ORGANISATION/PROJECT/_git/REPOSITORY",
 		"https://dev.azure.com/acme/shop/_git/":                  "https://dev.azure.com/ORGANISATION/PROJECT/_git/REPOSITORY",
 		"git@ssh.dev.azure.com:v3/acme/shop/web":                 "https://dev.azure.com/acme/shop/_git/web",
-		"ssh://git@ssh.dev.azure.com/v3/acme/shop/web":           "https://dev.azure.com/acme/shop/_git/web",
-		"ssh://git@tfs.corp.example:22/tfs/Main/shop/_git/web":   "https://",
-		"https://acme:t0k3n@dev.azure.com/acme/shop/_git/web":    "spec.secretRef",
+
+		"https://dev.azure.com/acme/My%20Shop/_apis/git/repositories/web/refs": "write https://dev.azure.com/acme/My%20Shop/_git/web,",
+		"https://dev.azure.com/acme/shop/_apis/git/repositories":               "write https://dev.azure.com/acme/shop/_git/REPOSITORY,",
+		"ssh://git@ssh.dev.azure.com/v3/acme/shop/web":                         "https://dev.azure.com/acme/shop/_git/web",
+		"ssh://git@tfs.corp.example:22/tfs/Main/shop/_git/web":                 "https://",
+		"https://acme:t0k3n@dev.azure.com/acme/shop/_git/web":                  "spec.secretRef",
 	} {
 		_, err := parseURL(raw)
 		var known *provider.Error

@@ -442,17 +442,23 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	for raw, hint := range map[string]string{
-		"https://bitbucket.org/acme":                        "https://bitbucket.org/WORKSPACE/REPOSITORY",
-		"https://bitbucket.org/acme/app/src/main/":          "https://bitbucket.org/acme/app",
-		"https://bitbucket.org/../app":                      "https://bitbucket.org/WORKSPACE/REPOSITORY",
-		"https://git.corp.example/acme/app":                 "https://git.corp.example/projects/KEY/repos/NAME",
-		"https://git.corp.example/projects/APP":             "https://git.corp.example/projects/KEY/repos/NAME",
-		"git@bitbucket.org:acme/app.git":                    "https://bitbucket.org/acme/app",
-		"ssh://git@git.corp.example:7999/APP/web.git":       "https://git.corp.example/projects/APP/repos/web",
-		"ssh://git@git.corp.example:7999/~ada/web.git":      "https://git.corp.example/users/ada/repos/web",
-		"https://ada:t0k3n@bitbucket.org/acme/app":          "spec.secretRef",
-		"bitbucket.org/acme/app":                            "https://host/path",
-		"https://git.corp.example/projects/../repos/x/y/./": "https://git.corp.example/projects/KEY/repos/NAME",
+		"https://bitbucket.org/acme":                   "https://bitbucket.org/WORKSPACE/REPOSITORY",
+		"https://bitbucket.org/acme/app/src/main/":     "https://bitbucket.org/acme/app",
+		"https://bitbucket.org/../app":                 "https://bitbucket.org/WORKSPACE/REPOSITORY",
+		"https://git.corp.example/acme/app":            "https://git.corp.example/projects/KEY/repos/NAME",
+		"https://git.corp.example/projects/APP":        "https://git.corp.example/projects/KEY/repos/NAME",
+		"git@bitbucket.org:acme/app.git":               "https://bitbucket.org/acme/app",
+		"ssh://git@git.corp.example:7999/APP/web.git":  "https://git.corp.example/projects/APP/repos/web",
+		"ssh://git@git.corp.example:7999/~ada/web.git": "https://git.corp.example/users/ada/repos/web",
+		"https://ada:t0k3n@bitbucket.org/acme/app":     "spec.secretRef",
+		"bitbucket.org/acme/app":                       "https://host/path",
+
+		"https://api.bitbucket.org/2.0/repositories/acme/app/pullrequests":      "write https://bitbucket.org/acme/app,",
+		"https://api.bitbucket.org/2.0":                                         "write https://bitbucket.org/WORKSPACE/REPOSITORY,",
+		"https://git.corp.example/x/rest/api/1.0/projects/APP/repos/web":        "write https://git.corp.example/x/projects/APP/repos/web,",
+		"https://git.corp.example/rest/api/latest/projects/APP/repos/web/tags/": "write https://git.corp.example/projects/APP/repos/web,",
+		"https://git.corp.example/rest/api/1.0/repos":                           "write https://git.corp.example/projects/KEY/repos/NAME,",
+		"https://git.corp.example/projects/../repos/x/y/./":                     "https://git.corp.example/projects/KEY/repos/NAME",
 	} {
 		_, err := parseURL(raw)
 		var known *provider.Error

@@ -4,7 +4,6 @@ package bitbucket
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -88,7 +87,7 @@ type answer struct {
 func (c *client) get(ctx context.Context, address, etag string) (*answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, describe(err)
+		return nil, transport.Fault(err)
 	}
 	req.Header.Set("Accept", "application/json")
 	if etag != "" {
@@ -96,7 +95,7 @@ func (c *client) get(ctx context.Context, address, etag string) (*answer, error)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, describe(err)
+		return nil, transport.Fault(err)
 	}
 	body, err := transport.ReadBody(resp)
 	if err != nil {
@@ -105,15 +104,6 @@ func (c *client) get(ctx context.Context, address, etag string) (*answer, error)
 	return &answer{
 		body: body, etag: resp.Header.Get("ETag"), from: resp.Request.URL, unchanged: resp.StatusCode == http.StatusNotModified,
 	}, nil
-}
-
-// describe turns any error of a request into one of the provider package.
-func describe(err error) error {
-	var known *provider.Error
-	if errors.As(transport.Describe(err), &known) {
-		return known
-	}
-	return &provider.Error{Reason: provider.Unknown, Err: err}
 }
 
 // A paging reads the rest of an answer that is a page: its items, and the address

@@ -5,7 +5,6 @@ package bitbucket
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -92,13 +91,7 @@ func (c *commits) find(ctx context.Context, pull *pullRequest) (string, error) {
 	address.RawQuery = "fields=hash"
 	answer, err := c.client.get(ctx, address.String(), "")
 	if err != nil {
-		var known *provider.Error
-		if errors.As(err, &known) {
-			described := *known
-			described.Msg = fmt.Sprintf("commit of pull request %s: %s", pull.ID, known.Msg)
-			return "", &described
-		}
-		return "", err
+		return "", transport.Fault(err).Within("commit of pull request %s", pull.ID)
 	}
 	var commit struct {
 		Hash string `json:"hash"`

@@ -43,10 +43,32 @@ func parseURL(raw string) (*repository, error) {
 	if slices.ContainsFunc(parts, func(part string) bool { return part == "." || part == ".." }) {
 		parts = nil
 	}
+	if err := refuseAPI(u, parts); err != nil {
+		return nil, err
+	}
 	if host := strings.ToLower(u.Hostname()); host == "bitbucket.org" || host == "www.bitbucket.org" {
 		return cloudRepository(u, parts)
 	}
 	return serverRepository(u, parts)
+}
+
+// refuseAPI fails for an address in the API. That of a server has the form of a page.
+func refuseAPI(u *url.URL, parts []string) error {
+	if strings.EqualFold(u.Host, "api.bitbucket.org") {
+		_, after, _ := provider.CutAPI(parts, "repositories")
+		if len(after) < 2 {
+			after = []string{"WORKSPACE", "REPOSITORY"}
+		}
+		return provider.RefuseAPI(u, "bitbucket.org", after[:2]...)
+	}
+	before, after, ok := provider.CutAPI(parts, "rest", "api")
+	if !ok {
+		return nil
+	}
+	if len(after) < 5 || after[3] != "repos" { // the first one is the version
+		after = []string{"", "projects", "KEY", "repos", "NAME"}
+	}
+	return provider.RefuseAPI(u, u.Host, append(slices.Clone(before), after[1:5]...)...)
 }
 
 func cloudRepository(u *url.URL, parts []string) (*repository, error) {

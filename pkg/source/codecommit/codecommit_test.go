@@ -158,6 +158,24 @@ func TestRule01_Details(t *testing.T) {
 			}
 		})
 	}
+	// One that the list has again is a contradiction: there is no third time.
+	t.Run("listed but never there", func(t *testing.T) {
+		server, repo, cfg := web(t)
+		repo.Open(forgetest.PR{})
+		asked := 0
+		server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "GetPullRequest") {
+				asked++
+				forgetest.Answer(http.StatusBadRequest, "application/x-amz-json-1.1", `{"__type":"PullRequestDoesNotExistException"}`)(w, r, nil)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+		p, err := NewPullRequests(cfg)
+		if got := providertest.Failure(t, p, err); got.Reason != provider.NotFound || !strings.Contains(got.Error(), "pull request 1: ") || asked != 2 {
+			t.Errorf("got %v after asking %d times, want 2", got, asked)
+		}
+	})
 	t.Run("closed meanwhile", func(t *testing.T) {
 		server, repo, cfg := web(t)
 		for range 3 {

@@ -35,7 +35,7 @@ func errorType(header http.Header, body []byte) (name, message string) {
 // explain says what an error of AWS means.
 func explain(resp *http.Response, body []byte) *provider.Error {
 	name, message := errorType(resp.Header, body)
-	known := &provider.Error{Msg: name + ": " + message}
+	known := &provider.Error{Msg: strings.TrimSuffix(name+": "+message, ": ")}
 	switch name {
 	case "RepositoryDoesNotExist", "InvalidRepositoryName", "PullRequestDoesNotExist":
 		known.Reason, known.Hint = provider.NotFound, "check account, region and name of the repository in spec.url"

@@ -130,23 +130,25 @@ func (p *pulls) open(ctx context.Context) ([]provider.ChangeRequest, error) {
 	if pass != nil && pass == p.pass {
 		return slices.Clone(p.last), nil
 	}
-	var err error
-	for range listing.MaxReads {
-		var open []provider.ChangeRequest
-		open, err = p.read(provider.WithPass(ctx)) // one of its own: the list is to be read anew
+	missed := map[string]bool{}
+	for {
+		open, err := p.read(provider.WithPass(ctx)) // one of its own: the list is to be read anew
 		if err == nil {
 			p.last, p.pass = slices.Clone(open), pass
 			return open, nil
 		}
-		if !errors.Is(err, errGone) {
-			break
+		var gone *goneError
+		if !errors.As(err, &gone) || missed[gone.number] || len(missed) == listing.MaxReads-1 {
+			return nil, err // a list that has it again contradicts itself
 		}
+		missed[gone.number] = true
 	}
-	return nil, err
 }
 
-// errGone is a pull request that was in the list and is not there.
-var errGone = errors.New("it was in the list a moment before")
+// A goneError is a pull request that was in the list and is not there.
+type goneError struct{ number string }
+
+func (*goneError) Error() string { return "it was in the list a moment before" }
 
 func (p *pulls) read(ctx context.Context) ([]provider.ChangeRequest, error) {
 	numbers, err := p.numbers.All(ctx)
@@ -180,17 +182,11 @@ func (s *session) pull(ctx context.Context, number string) (*provider.ChangeRequ
 	if err == nil {
 		return s.convert(number, out.PullRequest)
 	}
-	err = describe(ctx, err)
-	var known *provider.Error
-	if !errors.As(err, &known) {
-		return nil, err
+	described := transport.Fault(describe(ctx, err)).Within("pull request %s", number)
+	if described.Reason == provider.NotFound {
+		described.Err = &goneError{number}
 	}
-	described := *known
-	described.Msg = fmt.Sprintf("pull request %s: %s", number, known.Msg)
-	if known.Reason == provider.NotFound {
-		described.Err = errGone
-	}
-	return nil, &described
+	return nil, described
 }
 
 const branchPrefix = "refs/heads/"

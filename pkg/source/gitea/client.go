@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
@@ -32,6 +33,12 @@ func parseURL(raw string) (*repository, error) {
 	u, parts, err := provider.ParseRepositoryURL(raw)
 	if err != nil {
 		return nil, err
+	}
+	if before, after, ok := provider.CutAPI(parts, "api", "v1"); ok {
+		if len(after) < 3 || after[0] != "repos" {
+			after = []string{"repos", "OWNER", "REPOSITORY"}
+		}
+		return nil, provider.RefuseAPI(u, u.Host, append(slices.Clone(before), after[1:3]...)...)
 	}
 	server := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	if prefix := parts[:len(parts)-2]; len(prefix) > 0 {
@@ -130,11 +137,7 @@ func describe(err error) *provider.Error {
 	if errors.As(err, &syntax) || errors.As(err, &kind) {
 		return &provider.Error{Reason: provider.Implausible, Msg: "the answer is not a list in JSON", Hint: notARepository}
 	}
-	var known *provider.Error
-	if errors.As(transport.Describe(err), &known) {
-		return known
-	}
-	return &provider.Error{Reason: provider.Unknown, Err: err}
+	return transport.Fault(err)
 }
 
 const notARepository = "check that spec.url is a repository on Gitea or Forgejo; the last good list stands"

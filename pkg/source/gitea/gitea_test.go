@@ -197,8 +197,8 @@ func TestRule01_Pages(t *testing.T) {
 		fault forgetest.Fault
 		words string
 	}{
-		"page 1 leads to itself":  {to("/pulls?page=1"), "page 2 leads back"},
-		"page 2 leads to page 1":  {forgetest.OnPage(2, to("/pulls?page=1")), "page 3 leads back"},
+		"page 1 leads to itself":  {to("/pulls?page=1"), "page 1 leads back to page 1"},
+		"page 2 leads to page 1":  {forgetest.OnPage(2, to("/pulls?page=1")), "page 2 leads back to page 1"},
 		"the next one is a text":  {to("/pulls?page=next"), "page 1: the next page has no number"},
 		"the next one is none":    {to("/pulls"), "page 1: the next page has no valid address"},
 		"an empty page in a list": {forgetest.OnPage(2, func(w http.ResponseWriter, r *http.Request, _ http.Handler) { to("/pulls?page=3")(w, r, empty()) }), "page 2 is empty"},
@@ -297,9 +297,19 @@ func TestParseURL(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}
-	for _, raw := range []string{"https://gitea.com/acme", "git@gitea.com:acme/app.git", "https://t0k3n@gitea.com/acme/app"} {
-		if _, err := parseURL(raw); provider.ReasonOf(err) != provider.Misconfigured || strings.Contains(err.Error(), "t0k3n") {
-			t.Errorf("%s: got %v", raw, err)
+	for raw, hint := range map[string]string{
+		"https://gitea.com/acme":           "https://gitea.com/OWNER/REPOSITORY",
+		"git@gitea.com:acme/app.git":       "https://gitea.com/acme/app",
+		"https://t0k3n@gitea.com/acme/app": "spec.secretRef",
+		// In form these are repositories on servers below a path.
+		"https://gitea.com/api/v1/repos/acme/app":            "write https://gitea.com/acme/app,",
+		"http://h:3000/git/api/v1/repos/acme/app/pulls?x=y":  "write http://h:3000/git/acme/app,",
+		"https://codeberg.org/api/v1/repositories/123456789": "write https://codeberg.org/OWNER/REPOSITORY,",
+	} {
+		_, err := parseURL(raw)
+		var known *provider.Error
+		if !errors.As(err, &known) || known.Reason != provider.Misconfigured || !strings.Contains(known.Hint, hint) || strings.Contains(err.Error(), "t0k3n") {
+			t.Errorf("%s: got %v, want a hint with %q", raw, err, hint)
 		}
 	}
 }

@@ -226,8 +226,7 @@ func (a *app) lookUp(ctx context.Context) (int64, error) {
 
 // failed says that it is the app that has no access, not the request.
 func (a *app) failed(err error) error {
-	described := *describe(err)
-	described.Msg = "token of GitHub App " + a.id + ": " + described.Msg
+	described := describe(err).Within("token of GitHub App %s", a.id)
 	switch described.Reason {
 	case provider.NotFound:
 		described.Reason = provider.Auth
@@ -235,7 +234,7 @@ func (a *app) failed(err error) error {
 	case provider.Auth:
 		described.Hint = "check githubAppID and githubAppPrivateKey, and this machine's clock"
 	}
-	return &described
+	return described
 }
 
 // claim authorizes a request as the app itself: a JSON Web Token, signed with its key.

@@ -95,9 +95,5 @@ func describe(err error) *provider.Error {
 			Msg: fmt.Sprintf("the server answered %d", answer.Response.StatusCode),
 		}
 	}
-	var known *provider.Error
-	if errors.As(transport.Describe(err), &known) {
-		return known
-	}
-	return &provider.Error{Reason: provider.Unknown, Err: err}
+	return transport.Fault(err)
 }

@@ -88,7 +88,9 @@ func decodePullRequest(data json.RawMessage) (pullRequest, string, error) {
 	}
 	labels := make([]string, len(pr.Labels))
 	for i, label := range pr.Labels {
-		labels[i] = label.GetName()
+		if labels[i] = label.GetName(); labels[i] == "" {
+			return pullRequest{}, "", fmt.Errorf("pull request %d has a label without a name", pr.GetNumber())
+		}
 	}
 	author := pr.GetUser().GetLogin()
 	if author == "" {

@@ -279,8 +279,8 @@ func TestRule01_Pages(t *testing.T) {
 		want  provider.Reason
 		words string
 	}{
-		"a page leads to itself":  {forgetest.Link(link("SELF")), provider.Implausible, "page 2"},
-		"page 2 leads to page 1":  {forgetest.OnPage(2, forgetest.Link(link("/api/v3/repos/stefanprodan/podinfo/pulls?state=open&sort=created&direction=asc&per_page=100"))), provider.Implausible, "page 3"},
+		"a page leads to itself":  {forgetest.Link(link("SELF")), provider.Implausible, "page 1 leads back to page 1"},
+		"page 2 leads to page 1":  {forgetest.OnPage(2, forgetest.Link(link("/api/v3/repos/stefanprodan/podinfo/pulls?state=open&sort=created&direction=asc&per_page=100"))), provider.Implausible, "page 2 leads back to page 1"},
 		"the next one elsewhere":  {forgetest.Link(link("https://evil.example/page2")), provider.Redirected, "evil.example"},
 		"the next is no address":  {forgetest.Link(link("http://[::1")), provider.Implausible, "page 1"},
 		"offset too large":        {forgetest.OnPage(2, forgetest.Status(405, "Offset pagination has a maximum allowed offset")), provider.Implausible, "page 2"},
@@ -344,6 +344,8 @@ func TestRule01_Items(t *testing.T) {
 		"base":      func(m map[string]any) { delete(m, "base") },
 		"created":   func(m map[string]any) { delete(m, "created_at") },
 		"updated":   func(m map[string]any) { delete(m, "updated_at") },
+		"label":     func(m map[string]any) { m["labels"] = []any{map[string]any{"name": ""}} },
+		"no label":  func(m map[string]any) { m["labels"] = []any{nil} },
 		"base.repo": func(m map[string]any) { delete(m["base"].(map[string]any), "repo") },
 	} {
 		t.Run(name, func(t *testing.T) {

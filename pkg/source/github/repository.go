@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"resourceset.example/renderer/pkg/source/provider"
@@ -23,6 +24,9 @@ type repository struct {
 func parseURL(raw string) (*repository, error) {
 	u, parts, err := provider.ParseRepositoryURL(raw)
 	if err != nil {
+		return nil, err
+	}
+	if err := refuseAPI(u, parts); err != nil {
 		return nil, err
 	}
 	host := strings.ToLower(u.Hostname())
@@ -43,4 +47,20 @@ func parseURL(raw string) (*repository, error) {
 		api.Host, api.Path = "api."+u.Host, "/"
 	}
 	return &repository{owner: owner, name: name, api: api}, nil
+}
+
+// refuseAPI fails for an address in the API, which is one of a repository in form.
+func refuseAPI(u *url.URL, parts []string) error {
+	host := strings.ToLower(u.Host)
+	before, after, ok := provider.CutAPI(parts, "api", "v3")
+	if of, found := strings.CutPrefix(host, "api."); found && (of == "github.com" || strings.HasSuffix(of, ".ghe.com")) {
+		host, before, after, ok = of, nil, parts, true
+	}
+	if !ok {
+		return nil
+	}
+	if len(after) < 3 || after[0] != "repos" {
+		after = []string{"repos", "OWNER", "REPOSITORY"}
+	}
+	return provider.RefuseAPI(u, host, append(slices.Clone(before), after[1:3]...)...)
 }

@@ -33,14 +33,21 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	for raw, hint := range map[string]string{
-		"https://github.com/acme":              "https://github.com/OWNER/REPOSITORY",
-		"https://github.com/acme/app/pulls":    "https://github.com/OWNER/REPOSITORY",
-		"https://github.com/":                  "https://github.com/OWNER/REPOSITORY",
-		"https://github.com/../app":            "https://github.com/OWNER/REPOSITORY",
-		"git@github.com:acme/app.git":          "https://github.com/acme/app",
-		"ssh://git@github.com:22/acme/app.git": "https://github.com/acme/app",
-		"github.com/acme/app":                  "https://host/path",
-		"https://t0k3n@github.com/acme/app":    "spec.secretRef",
+		"https://github.com/acme":           "https://github.com/OWNER/REPOSITORY",
+		"https://github.com/acme/app/pulls": "https://github.com/OWNER/REPOSITORY",
+		"https://github.com/":               "https://github.com/OWNER/REPOSITORY",
+		"https://github.com/../app":         "https://github.com/OWNER/REPOSITORY",
+		"git@github.com:acme/app.git":       "https://github.com/acme/app",
+
+		"https://api.github.com/repos/org/repo":                "write https://github.com/org/repo,",
+		"https://API.github.com/repos/org/repo/pulls?state=x":  "write https://github.com/org/repo,",
+		"https://api.github.com/org/repo":                      "write https://github.com/OWNER/REPOSITORY,",
+		"https://api.octocorp.ghe.com/repos/org/repo":          "write https://octocorp.ghe.com/org/repo,",
+		"https://git.corp.example:8443/api/v3/repos/org/repo/": "write https://git.corp.example:8443/org/repo,",
+		"https://git.corp.example/api/v3":                      "write https://git.corp.example/OWNER/REPOSITORY,",
+		"ssh://git@github.com:22/acme/app.git":                 "https://github.com/acme/app",
+		"github.com/acme/app":                                  "https://host/path",
+		"https://t0k3n@github.com/acme/app":                    "spec.secretRef",
 	} {
 		_, err := parseURL(raw)
 		var known *provider.Error

@@ -8,9 +8,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -42,7 +42,7 @@ func newClient(cfg provider.Config, p *project) (*gitlab.Client, error) {
 	gl, err := gitlab.NewOAuthClient("", gitlab.WithBaseURL(p.api.String()), gitlab.WithHTTPClient(client),
 		gitlab.WithoutRetries(), gitlab.WithCustomLimiter(unlimited{}))
 	if err != nil {
-		return nil, describe(err)
+		return nil, transport.Fault(err)
 	}
 	return gl, nil
 }
@@ -100,11 +100,25 @@ func (p *project) explain(resp *http.Response, body []byte) *provider.Error {
 	case resp.StatusCode == http.StatusNotFound && p.deep:
 		return &provider.Error{
 			Reason: provider.NotFound, Msg: "no project " + p.path,
-			Hint: "check spec.url; a token that cannot see the project gets the same answer; if GitLab is below a path of its host, name it in the annotation " + api.AnnotationBaseURL,
+			Hint: "check spec.url; a token that cannot see the project gets the same answer; " + belowAPath,
 		}
 	}
 	return nil
 }
+
+// elsewhere adds to what a redirect or a web page may mean that GitLab is not at the
+// top of its host: something else answers there then.
+func (p *project) elsewhere(fault *provider.Error) *provider.Error {
+	if !p.deep || fault.Reason != provider.Redirected && (fault.Reason != provider.Implausible || strings.Contains(fault.Hint, api.AnnotationBaseURL)) {
+		return fault
+	}
+	described := *fault
+	described.Hint += "; " + belowAPath
+	return &described
+}
+
+// belowAPath is what to do where the path of spec.url does not begin with the project's.
+const belowAPath = "if GitLab is below a path of its host, name it in the annotation " + api.AnnotationBaseURL
 
 // A list is what to ask for.
 type list[T any] struct {
@@ -134,7 +148,14 @@ func newList[T any](cfg provider.Config, p *project, l list[T]) (*listing.List[T
 }
 
 func (l list[T]) of(gl *gitlab.Client, p *project) *listing.List[T] {
-	return listing.New(l.what, l.query.Encode(), l.get(gl, p.resource(l.resource)))
+	get := l.get(gl, p.resource(l.resource))
+	return listing.New(l.what, l.query.Encode(), func(ctx context.Context, address string, known *listing.Page[T]) (*listing.Page[T], error) {
+		page, err := get(ctx, address, known)
+		if err != nil {
+			return nil, p.elsewhere(transport.Fault(err))
+		}
+		return page, nil
+	})
 }
 
 // get reads the pages of a list, whose addresses are their queries.
@@ -142,7 +163,7 @@ func (l list[T]) get(gl *gitlab.Client, resource string) listing.Get[T] {
 	return func(ctx context.Context, address string, known *listing.Page[T]) (*listing.Page[T], error) {
 		req, err := gl.NewRequest(http.MethodGet, resource, nil, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
 		if err != nil {
-			return nil, describe(err)
+			return nil, transport.Fault(err)
 		}
 		req.URL.RawQuery = address
 		if known != nil && known.ETag != "" {
@@ -151,7 +172,7 @@ func (l list[T]) get(gl *gitlab.Client, resource string) listing.Get[T] {
 		var body bytes.Buffer
 		resp, err := gl.Do(req, &body)
 		if err != nil {
-			return nil, describe(err)
+			return nil, transport.Fault(err)
 		}
 		if resp.StatusCode == http.StatusNotModified && known != nil {
 			return known, nil
@@ -186,12 +207,3 @@ func next(resp *http.Response) (string, error) {
 }
 
 const notAProject = "check that spec.url is a project on GitLab; the last good list stands"
-
-// describe turns the errors of the library into those of the provider package.
-func describe(err error) *provider.Error {
-	var known *provider.Error
-	if errors.As(transport.Describe(err), &known) {
-		return known
-	}
-	return &provider.Error{Reason: provider.Unknown, Err: err}
-}

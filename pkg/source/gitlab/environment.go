@@ -131,7 +131,7 @@ func (env environment) keep(before api.Input) api.Input {
 
 // with adds what an environment itself has.
 func (env environment) with(input api.Input) api.Input {
-	input["id"], input["title"], input["slug"], input["url"] = strconv.Itoa(env.id), env.name, env.slug, env.url
+	input["id"], input["title"], input["slug"], input["url"] = strconv.Itoa(env.id), env.name, env.slug, provider.WebURL(env.url)
 	return input
 }
 

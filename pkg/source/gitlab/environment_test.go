@@ -44,6 +44,16 @@ func TestEnvironmentFields(t *testing.T) {
 	}
 }
 
+// Whoever may write a pipeline says what an environment's URL is.
+func TestEnvironmentURLIsOfTheWeb(t *testing.T) {
+	for _, raw := range []string{"javascript:alert(1)", "data:text/html,x", "//evil.example"} {
+		env := environment{id: 1, name: "a", slug: "a", url: raw}
+		if got := (deployment{id: 1}).input(env)["url"]; got != "" {
+			t.Errorf("%s: exported as %q", raw, got)
+		}
+	}
+}
+
 // commit stands for a text; for nothing, nothing does.
 func commit(text string) string {
 	if text == "" {

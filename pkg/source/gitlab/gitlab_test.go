@@ -212,8 +212,8 @@ func TestRule01_Pages(t *testing.T) {
 		fault forgetest.Fault
 		words string
 	}{
-		"page 1 leads to itself": {to(query), "page 2 leads back"},
-		"page 2 leads to page 1": {forgetest.OnPage(2, to(query)), "page 3 leads back"},
+		"page 1 leads to itself": {to(query), "page 1 leads back to page 1"},
+		"page 2 leads to page 1": {forgetest.OnPage(2, to(query)), "page 2 leads back to page 1"},
 		"the next one is none":   {to("/x"), "page 1: the next page has no valid address"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,9 +246,12 @@ func TestHints(t *testing.T) {
 			forgetest.Answer(403, "application/json", `{"error":"insufficient_scope","error_description":"The request requires higher privileges than provided by the access token.","scope":"api read_api"}`),
 			provider.Auth, "scope read_api",
 		},
-		"role":      {forgetest.Status(403, "403 Forbidden"), provider.Auth, "role Reporter"},
-		"not found": {forgetest.Status(404, "404 Project Not Found"), provider.NotFound, "renderer/base-url"},
-		"elsewhere": {forgetest.Answer(404, "text/html", "<html>"), provider.NotFound, "renderer/base-url"},
+		"role":       {forgetest.Status(403, "403 Forbidden"), provider.Auth, "role Reporter"},
+		"not found":  {forgetest.Status(404, "404 Project Not Found"), provider.NotFound, "renderer/base-url"},
+		"other host": {forgetest.Redirect("https://sso.example.com/login"), provider.Redirected, "renderer/base-url"},
+		"round":      {forgetest.Redirect("/api/v4/projects/acme%2Fteam%2Fapp.web/merge_requests"), provider.Redirected, "renderer/base-url"},
+		"web page":   {forgetest.Page(), provider.Implausible, "renderer/base-url"},
+		"elsewhere":  {forgetest.Answer(404, "text/html", "<html>"), provider.NotFound, "renderer/base-url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, _, cfg := app(t)

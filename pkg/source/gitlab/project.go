@@ -28,6 +28,9 @@ func parseProject(object *api.ResourceSetInputProvider) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
+	if before, _, ok := provider.CutAPI(parts, "api", "v4"); ok {
+		return nil, provider.RefuseAPI(u, u.Host, append(slices.Clone(before), projectIn(u))...)
+	}
 	if end := slices.Index(parts, "-"); end >= 0 {
 		parts = parts[:end] // "/-/" begins a page within a project
 	}
@@ -72,4 +75,16 @@ func baseOf(object *api.ResourceSetInputProvider, u *url.URL) (*url.URL, error) 
 // resource is the path of something of the project, encoded exactly once.
 func (p *project) resource(name string) string {
 	return "projects/" + url.PathEscape(p.path) + "/" + name
+}
+
+// projectIn is the path of the project that an address in the API names, as far as it
+// does not name it by a number.
+func projectIn(u *url.URL) string {
+	_, after, _ := provider.CutAPI(strings.Split(u.EscapedPath(), "/"), "api", "v4", "projects")
+	if len(after) > 0 {
+		if project, err := url.PathUnescape(after[0]); err == nil && strings.Contains(project, "/") {
+			return project
+		}
+	}
+	return "GROUP/PROJECT"
 }

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -53,6 +54,22 @@ func TestParseProject(t *testing.T) {
 	} {
 		if got, err := parseProject(object(url, base)); provider.ReasonOf(err) != provider.Misconfigured {
 			t.Errorf("%s below %q: got %+v, %v", url, base, got, err)
+		}
+	}
+}
+
+// An address in the API has the form of a project's page in a group "api".
+func TestRefusesAPI(t *testing.T) {
+	for url, hint := range map[string]string{
+		"https://gitlab.com/api/v4/projects/acme%2Fteam%2Fapp":                "write https://gitlab.com/acme/team/app,",
+		"https://gitlab.com/api/v4/projects/acme%2Fapp/merge_requests?page=2": "write https://gitlab.com/acme/app,",
+		"https://gitlab.com/api/v4/projects/278964":                           "write https://gitlab.com/GROUP/PROJECT,",
+		"https://h:8443/gitlab/api/v4/projects/acme%2Fapp":                    "write https://h:8443/gitlab/acme/app,",
+	} {
+		_, err := parseProject(object(url, ""))
+		var known *provider.Error
+		if !errors.As(err, &known) || known.Reason != provider.Misconfigured || !strings.Contains(known.Hint, hint) {
+			t.Errorf("%s: got %v, want a hint with %q", url, err, hint)
 		}
 	}
 }

@@ -207,7 +207,8 @@ func (w *walk) file(at []string, entry gitwriter.Entry) error {
 	}
 	fields, faults := api.ParseInput(name, data)
 	if len(faults) > 0 {
-		return &provider.Error{Reason: provider.Implausible, Msg: faults[0].Error(), Hint: "correct the file, or leave it out with spec.filter.excludePath"}
+		msg := strings.Replace(faults[0].Error(), ":  ", ": the file ", 1) // what is wrong with all of it has no path in it
+		return &provider.Error{Reason: provider.Implausible, Msg: msg, Hint: "correct the file, or leave it out with spec.filter.excludePath"}
 	}
 	for _, ours := range []string{"id", "path", "sha", "hash", "provider"} {
 		if _, ok := fields[ours]; ok {

@@ -64,8 +64,15 @@ func New[T any](what, first string, get Get[T]) *List[T] {
 	return &List[T]{what: what, first: first, get: get, turn: make(chan struct{}, 1)}
 }
 
-// errMoved is a list that changed while it was read.
-var errMoved = errors.New("the list changed while it was read")
+// A movedError is a reading after which the list has to be read again.
+type movedError struct {
+	how   string // "page 2 …"
+	short bool   // it ended before the server says that it does
+}
+
+func (e *movedError) Error() string { return e.how }
+
+func moved(format string, args ...any) error { return &movedError{how: fmt.Sprintf(format, args...)} }
 
 // All returns every item of the list, in the server's order: as read now, or by
 // another provider in the same pass. The slice is the caller's; what its items
@@ -81,11 +88,10 @@ func (l *List[T]) All(ctx context.Context) ([]T, error) {
 	if pass != nil && pass == l.pass {
 		return slices.Clone(l.last), nil
 	}
-	var moved error
+	var moved *movedError
 	for range MaxReads {
 		items, err := l.read(ctx)
-		if errors.Is(err, errMoved) {
-			moved = err
+		if errors.As(err, &moved) {
 			continue
 		}
 		if err == nil {
@@ -93,13 +99,13 @@ func (l *List[T]) All(ctx context.Context) ([]T, error) {
 		}
 		return items, err
 	}
-	msg := fmt.Sprintf("the list of %s changed each of the %d times that it was read", l.what, MaxReads)
-	if short := (*shortError)(nil); errors.As(moved, &short) {
-		msg = fmt.Sprintf("the list of %s contradicts itself, %d times in a row: %s", l.what, MaxReads, short.msg)
+	msg := "the list of %s changed each of the %d times that it was read: %s"
+	if moved.short {
+		msg = "the list of %s contradicts itself, %d times in a row: %s"
 	}
 	return nil, &provider.Error{
 		Reason: provider.Implausible,
-		Msg:    msg,
+		Msg:    fmt.Sprintf(msg, l.what, MaxReads, moved.how),
 		Hint:   "the last good list stands; it is tried again",
 	}
 }
@@ -108,12 +114,15 @@ func (l *List[T]) read(ctx context.Context) ([]T, error) {
 	pages := map[string]*Page[T]{}
 	var order []string
 	var items []T
-	seen := map[string]bool{}
+	seen := map[string]int{} // page of each key
 	fresh := false
 	for address := l.first; address != ""; {
 		number := len(order) + 1
-		if pages[address] != nil || number > MaxPages {
-			return nil, l.implausible(number, "the list does not end: page %d leads back, or is one too many", number)
+		if pages[address] != nil {
+			return nil, l.implausible(number, "it does not end: page %d leads back to page %d", number-1, slices.Index(order, address)+1)
+		}
+		if number > MaxPages {
+			return nil, l.implausible(number, "it does not end: there is a page %d", number)
 		}
 		known := l.known[address]
 		p, err := l.get(ctx, address, known)
@@ -124,10 +133,10 @@ func (l *List[T]) read(ctx context.Context) ([]T, error) {
 			return nil, l.implausible(number, "page %d is empty, but not the last one", number)
 		}
 		for _, key := range p.Keys {
-			if seen[key] {
-				return nil, errMoved
+			if before := seen[key]; before != 0 {
+				return nil, moved("page %d repeats an item of page %d", number, before)
 			}
-			seen[key] = true
+			seen[key] = number
 		}
 		fresh = fresh || !p.equal(known)
 		pages[address] = p
@@ -147,12 +156,6 @@ func (l *List[T]) read(ctx context.Context) ([]T, error) {
 	return items, nil
 }
 
-// A shortError is a list that ended before the server says that it does.
-type shortError struct{ msg string }
-
-func (e *shortError) Error() string { return e.msg }
-func (*shortError) Unwrap() error   { return errMoved }
-
 // complete fails when less was read than the server has counted. More is no
 // contradiction: a count may be old. That of a page which was "not modified" may be as
 // well, for validators need not cover it; so the next reading takes nothing as known.
@@ -170,15 +173,15 @@ func (l *List[T]) complete(pages map[string]*Page[T], items int) error {
 	switch {
 	case items < total:
 		l.known = nil
-		return &shortError{fmt.Sprintf("it ends after %d of %d", items, total)}
+		return &movedError{fmt.Sprintf("it ends after %d of %d, on page %d", items, total, len(pages)), true}
 	case len(pages) < last:
 		l.known = nil
-		return &shortError{fmt.Sprintf("it ends with page %d of %d", len(pages), last)}
+		return &movedError{fmt.Sprintf("it ends with page %d of %d", len(pages), last), true}
 	}
 	return nil
 }
 
-// verify asks for pages once more, and fails with errMoved unless they still have
+// verify asks for pages once more, and fails with a movedError unless they still have
 // the same items in the same order: then nothing went from one page to another
 // while they were read.
 func (l *List[T]) verify(ctx context.Context, order []string, pages map[string]*Page[T]) error {
@@ -189,7 +192,7 @@ func (l *List[T]) verify(ctx context.Context, order []string, pages map[string]*
 			return l.onPage(err, i+1)
 		}
 		if again != known && (again.Next != known.Next || !slices.Equal(again.Keys, known.Keys)) {
-			return errMoved
+			return moved("page %d is not what it was a moment before", i+1)
 		}
 	}
 	return nil
@@ -205,11 +208,5 @@ func (l *List[T]) implausible(number int, format string, args ...any) error {
 
 // onPage says which page an error is about.
 func (l *List[T]) onPage(err error, number int) error {
-	var known *provider.Error
-	if !errors.As(err, &known) && !errors.As(transport.Describe(err), &known) {
-		known = &provider.Error{Reason: provider.Unknown, Err: err}
-	}
-	described := *known
-	described.Msg = fmt.Sprintf("list of %s, page %d: %s", l.what, number, described.Msg)
-	return &described
+	return transport.Fault(err).Within("list of %s, page %d", l.what, number)
 }

@@ -116,3 +116,40 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// FR-07: a list that does not end, or repeats itself, is an error that names the page,
+// after a bounded number of requests.
+func TestRule01_ListsWithoutEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		next     func(number int) int // of the page after one; 0 at the end
+		item     func(number, reading int) int
+		words    string
+		requests int
+	}{
+		"leads to itself":     {func(n int) int { return n }, func(n, _ int) int { return n }, "list of things: it does not end: page 1 leads back to page 1", 1},
+		"leads back":          {func(n int) int { return n%3 + 1 }, func(n, _ int) int { return n }, "page 3 leads back to page 1", 3},
+		"repeats a page":      {func(n int) int { return n + 1 }, func(n, _ int) int { return min(n, 2) }, "page 3 repeats an item of page 2", 3 * MaxReads},
+		"never ends":          {func(n int) int { return n + 1 }, func(n, _ int) int { return n }, "there is a page 1001", MaxPages},
+		"always another page": {func(n int) int { return (n + 1) % 3 }, func(n, reading int) int { return n + 10*reading }, "page 1 is not what it was a moment before", 3 * MaxReads},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			_, err := New("things", "1", func(_ context.Context, address string, _ *Page[int]) (*Page[int], error) {
+				number, err := strconv.Atoi(address)
+				if err != nil {
+					return nil, err
+				}
+				item := test.item(number, requests)
+				requests++
+				p := &Page[int]{Items: []int{item}, Keys: []string{strconv.Itoa(item)}}
+				if next := test.next(number); next != 0 {
+					p.Next = strconv.Itoa(next)
+				}
+				return p, nil
+			}).All(t.Context())
+			if provider.ReasonOf(err) != provider.Implausible || !strings.Contains(err.Error(), test.words) || requests != test.requests {
+				t.Errorf("got %v after %d requests; want %q after %d", err, requests, test.words, test.requests)
+			}
+		})
+	}
+}

@@ -5,7 +5,6 @@ package oci
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -163,15 +162,12 @@ func (l *acrLogin) exchange(ctx context.Context, entra string) (string, error) {
 }
 
 func (l *acrLogin) refused(err error) error {
-	var known *provider.Error
-	if !errors.As(transport.Describe(err), &known) {
-		return &provider.Error{Reason: provider.Unknown, Msg: "token exchange with " + l.base.Host}
+	described := *transport.Fault(err)
+	if described.Status != 0 {
+		described.Msg = fmt.Sprintf("token exchange with %s answered %d", l.base.Host, described.Status)
 	}
-	described := *known
-	if known.Status != 0 {
-		described.Msg = fmt.Sprintf("token exchange with %s answered %d", l.base.Host, known.Status)
-	}
-	if known.Status == http.StatusBadRequest || known.Status == http.StatusUnauthorized || known.Status == http.StatusForbidden {
+	switch described.Status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
 		described.Reason, described.Hint = provider.Auth, l.advice()
 	}
 	return &described

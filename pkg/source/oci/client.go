@@ -171,9 +171,7 @@ func tokenError(host string, err error) error {
 			Hint: "a token service has https, and no private address other than the registry's own",
 		}
 	}
-	described := *known
-	described.Msg = "token service " + host + ": " + known.Msg
-	return &described
+	return known.Within("token service %s", host)
 }
 
 // do sends a request, and describes what went wrong with it.
@@ -189,11 +187,7 @@ func (c *client) do(ctx context.Context, method, address string, header http.Hea
 	if err == nil {
 		return resp, nil
 	}
-	var known *provider.Error
-	if !errors.As(transport.Describe(err), &known) {
-		return nil, &provider.Error{Reason: provider.Unknown, Err: err}
-	}
-	described := *known
+	described := *transport.Fault(err)
 	if advice := c.login.advice(); described.Status != 0 && advice != "" {
 		switch described.Reason {
 		case provider.Auth:

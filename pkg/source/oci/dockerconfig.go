@@ -5,7 +5,9 @@ package oci
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -45,9 +47,15 @@ func fromSecret(secret provider.Secret, repo *repository) (authn.AuthConfig, err
 // written out count: "credHelpers" and "credsStore" name programs to run.
 func fromDockerConfig(data []byte, registry, repository string) (authn.AuthConfig, error) {
 	var config struct {
-		Auths map[string]authEntry `json:"auths"`
+		Auths   map[string]authEntry `json:"auths"`
+		Helpers map[string]string    `json:"credHelpers"`
+		Store   string               `json:"credsStore"`
 	}
-	if err := json.Unmarshal(data, &config); err != nil || config.Auths == nil {
+	err := json.Unmarshal(data, &config)
+	if err == nil && len(config.Auths) == 0 && (config.Store != "" || len(config.Helpers) > 0) {
+		return authn.AuthConfig{}, inAHelper()
+	}
+	if err != nil || config.Auths == nil {
 		return authn.AuthConfig{}, misconfigured("the secret's .dockerconfigjson is not a docker config",
 			`it looks like {"auths": {"registry.example.com": {"username": "…", "password": "…"}}}`)
 	}
@@ -59,10 +67,26 @@ func fromDockerConfig(data []byte, registry, repository string) (authn.AuthConfi
 			best, longest = key, n
 		}
 	}
+	helped := slices.ContainsFunc(slices.Collect(maps.Keys(config.Helpers)), func(key string) bool {
+		return matches(key, registry, repository) >= 0
+	})
 	if longest < 0 {
+		if helped {
+			return authn.AuthConfig{}, inAHelper()
+		}
 		return authn.AuthConfig{}, nil
 	}
-	return config.Auths[best].credential()
+	if found := config.Auths[best]; found != (authEntry{}) || !helped && config.Store == "" {
+		return found.credential()
+	}
+	return authn.AuthConfig{}, inAHelper() // which leaves an empty entry behind
+}
+
+// inAHelper is the error of a docker config whose credential is elsewhere. To go on
+// without one would be to ask as nobody, and to be told that there is no such thing.
+func inAHelper() error {
+	return misconfigured("the secret's .dockerconfigjson leaves the credential to a helper (credsStore or credHelpers), and helpers are not run",
+		"write the credential out: kubectl create secret docker-registry does, with --docker-server, --docker-username and --docker-password")
 }
 
 // An authEntry is one registry's entry in a docker config.

@@ -138,12 +138,30 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// Rule 1: null is no list of tags, whoever says so; an empty list is one.
+func TestRule01_NullIsNoList(t *testing.T) {
+	server, cfg := podinfo(t)
+	server.SetTag(testRepo, "a", digestOf("a"))
+	before := fetch(t, cfg, nil).Inputs
+	for _, body := range []string{`{"name":"acme/app","tags":null}`, `{"name":"acme/app"}`, `{"tags":null}`, `{"name":"acme/app","tags":{}}`, `{"name":"acme/app","tags":[null]}`} {
+		server.Break(forgetest.JSON(body))
+		p, err := NewTags(cfg)
+		if got := providertest.Failure(t, p, err, before...); got.Reason != provider.Implausible {
+			t.Errorf("%s: got %v", body, got)
+		}
+	}
+	server.Break(forgetest.JSON(`{"name":"acme/app","tags":[]}`))
+	if got := fetch(t, cfg, before).Inputs; len(got) != 0 {
+		t.Errorf("got %v of an empty list", got)
+	}
+}
+
 // FR-07: a registry whose Link always points at itself.
 func TestRule01_EndlessList(t *testing.T) {
 	server, cfg := podinfo(t)
 	server.SetTag(testRepo, "a", digestOf("a"))
 	server.Break(forgetest.Link(func(r *http.Request) string { return "<" + r.URL.String() + `>; rel="next"` }))
-	if err := refusal(t, cfg); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "page 2") {
+	if err := refusal(t, cfg); err.Reason != provider.Implausible || !strings.Contains(err.Error(), "page 1 leads back") {
 		t.Errorf("got %v", err)
 	}
 	if n := len(server.Requests()); n > 10 {
@@ -514,7 +532,7 @@ func FuzzPage(f *testing.F) {
 	f.Add([]byte(`{"tags":[]}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		page, err := decodePage(body, testRepo)
+		page, err := decodePage(body)
 		if err != nil {
 			if page != nil {
 				t.Error("a page beside an error")

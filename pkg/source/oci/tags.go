@@ -166,7 +166,7 @@ func (c *client) page(ctx context.Context, address string, known *listing.Page[s
 	if err != nil {
 		return nil, err
 	}
-	p, err := decodePage(body, c.repo.name.RepositoryStr())
+	p, err := decodePage(body)
 	if err != nil {
 		return nil, err
 	}
@@ -174,28 +174,32 @@ func (c *client) page(ctx context.Context, address string, known *listing.Page[s
 	return p, nil
 }
 
-// decodePage reads {"name": …, "tags": […]}. A repository whose tags are all gone
-// has null there with some registries: that is believed only of an answer that
-// names the repository, so that it is none to something else.
-func decodePage(body []byte, repository string) (*listing.Page[string], error) {
+// decodePage reads {"name": …, "tags": […]}. Null is no list of tags (rule 1): there are
+// registries that say so of a repository that they do not have, or have lost sight of.
+func decodePage(body []byte) (*listing.Page[string], error) {
 	var answer struct {
-		Name *string           `json:"name"`
-		Tags json.RawMessage   `json:"tags"`
-		list []json.RawMessage // Tags, read
+		Tags json.RawMessage `json:"tags"`
 	}
+	var list []json.RawMessage
 	err := json.Unmarshal(body, &answer)
-	if err == nil {
-		err = json.Unmarshal(answer.Tags, &answer.list)
+	if err == nil && string(answer.Tags) == "null" {
+		return nil, &provider.Error{
+			Reason: provider.Implausible,
+			Msg:    "the registry names no tags (null), as some do for a repository that they do not know",
+			Hint:   "check spec.url; where its tags are all gone on purpose, push one, or delete this provider; the last good list stands",
+		}
 	}
-	empty := answer.list == nil && (answer.Name == nil || *answer.Name != repository)
-	if err != nil || answer.Tags == nil || empty {
+	if err == nil {
+		err = json.Unmarshal(answer.Tags, &list)
+	}
+	if err != nil || list == nil {
 		return nil, &provider.Error{
 			Reason: provider.Implausible,
 			Msg:    "the answer is not a list of tags in JSON",
 			Hint:   "check that spec.url is a repository in a registry; the last good list stands",
 		}
 	}
-	return listing.Items(answer.list, "tags", decodeTag)
+	return listing.Items(list, "tags", decodeTag)
 }
 
 // tagPattern is what the OCI distribution specification lets a tag be.
@@ -267,14 +271,9 @@ func notADigest(tag string) error {
 
 // ofTag says which tag an error is about.
 func ofTag(err error, tag string) error {
-	var known *provider.Error
-	if !errors.As(err, &known) {
-		return fmt.Errorf("tag %s: %w", tag, err)
-	}
-	described := *known
-	described.Msg = fmt.Sprintf("tag %s: %s", tag, known.Msg)
-	if known.Reason == provider.NotFound {
+	described := transport.Fault(err).Within("tag %s", tag)
+	if described.Reason == provider.NotFound {
 		described.Hint = "it went away while the list was read, or its manifest cannot be pulled; the last good list stands"
 	}
-	return &described
+	return described
 }

@@ -21,7 +21,7 @@ type ChangeRequest struct {
 	Title        string
 	Author       string // login name
 	Labels       []string
-	URL          string // the page for people
+	URL          string // the page for people; exported only if it is http or https
 	Draft        bool
 	Fork         bool // Branch is in another repository than TargetBranch
 	// CreatedAt and UpdatedAt are zero where a forge does not tell at all.
@@ -44,7 +44,7 @@ func (c ChangeRequest) Input() api.Input {
 		"title":        c.Title,
 		"author":       c.Author,
 		"labels":       labels,
-		"url":          c.URL,
+		"url":          WebURL(c.URL),
 		"draft":        c.Draft,
 		"fork":         c.Fork,
 	}

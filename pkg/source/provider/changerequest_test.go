@@ -96,6 +96,24 @@ func TestRule11_ForkFilterNeedsTheAnnotation(t *testing.T) {
 	}
 }
 
+// What is exported as an address may become a link: only those of the web are.
+func TestWebURL(t *testing.T) {
+	for raw, kept := range map[string]bool{
+		"https://forge.example/a/b/pull/1": true, "http://h:3000/a?b=c#d": true, "HTTPS://forge.example/": true,
+		"javascript:alert(1)": false, "JavaScript:alert(1)": false, " javascript:alert(1)": false, "java\nscript:alert(1)": false,
+		"data:text/html,<script>": false, "file:///etc/passwd": false, "ftp://h/": false, "//evil.example/": false, "/a/b": false,
+		"https:evil": false, "https://": false, "https://h/\x00": false, "http://[::1": false, "": false,
+	} {
+		want := ""
+		if kept {
+			want = raw
+		}
+		if got := (ChangeRequest{URL: raw}).Input()["url"]; got != want {
+			t.Errorf("%q: exported as %q", raw, got)
+		}
+	}
+}
+
 // A forge that does not tell when something was updated exports no such field,
 // and the age filter goes by when it was opened.
 func TestChangeRequestWithoutUpdate(t *testing.T) {

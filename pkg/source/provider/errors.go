@@ -3,8 +3,10 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -34,18 +36,31 @@ type Error struct {
 	Msg    string
 	Hint   string    // what to do, or empty
 	Status int       // HTTP status, or 0
-	Until  time.Time // RateLimited only: no request before then
+	Until  time.Time // RateLimited, or Unavailable for a time: no request before then
 	Err    error     // the cause, or nil
 }
 
 func (e *Error) Error() string {
-	if e.Err == nil {
-		return e.Msg
+	msg := e.Msg
+	if e.Err != nil {
+		msg = join(msg, e.Err.Error())
 	}
-	if e.Msg == "" {
-		return e.Err.Error()
+	return cmp.Or(msg, string(e.Reason))
+}
+
+// Within is the error of a part of what was asked for, and says which part.
+func (e *Error) Within(format string, args ...any) *Error {
+	within := *e
+	within.Msg = join(fmt.Sprintf(format, args...), e.Msg)
+	return &within
+}
+
+// join leaves out what is empty, so that nobody reads ": :".
+func join(outer, inner string) string {
+	if outer == "" || inner == "" {
+		return outer + inner
 	}
-	return e.Msg + ": " + e.Err.Error()
+	return outer + ": " + inner
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -168,28 +169,28 @@ func TestLimits(t *testing.T) {
 	now := time.Now()
 	limits := &Limits{}
 	for _, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, longestPause, longestPause} {
-		if until := limits.Pause("a", now, time.Time{}); until.Sub(now) != want {
+		if until := limits.Pause("a", RateLimited, now, time.Time{}); until.Sub(now) != want {
 			t.Errorf("waits %s, want %s", until.Sub(now), want)
 		}
 	}
-	if !limits.Until("b", now).IsZero() {
+	if !free(limits, "b", now) {
 		t.Error("one key limits another")
 	}
-	if limits.Until("a", now).IsZero() || !limits.Until("a", now.Add(longestPause)).IsZero() {
+	if free(limits, "a", now) || !free(limits, "a", now.Add(longestPause)) {
 		t.Error("a pause has to end when it ends")
 	}
 	past := now.Add(-time.Hour)
-	limits.Pause("c", past, time.Time{})
+	limits.Pause("c", RateLimited, past, time.Time{})
 	limits.Served("c")
-	if until := limits.Pause("c", past, time.Time{}); until.Sub(past) != time.Minute {
+	if until := limits.Pause("c", RateLimited, past, time.Time{}); until.Sub(past) != time.Minute {
 		t.Errorf("waits %s after a success in between, want a minute", until.Sub(past))
 	}
 	said := now.Add(90 * time.Second)
-	if until := limits.Pause("d", now, said); !until.Equal(said) {
+	if until := limits.Pause("d", RateLimited, now, said); !until.Equal(said) {
 		t.Errorf("waits until %s, want what the server said", until)
 	}
 	var none *Limits
-	if until := none.Pause("a", now, time.Time{}); until.Sub(now) != time.Minute || !none.Until("a", now).IsZero() {
+	if until := none.Pause("a", RateLimited, now, time.Time{}); until.Sub(now) != time.Minute || !free(none, "a", now) {
 		t.Errorf("without limits: until %s", until)
 	}
 }
@@ -231,5 +232,33 @@ func TestSemverIsStrict(t *testing.T) {
 	result, err := ExportTags(object, items, nil)
 	if err != nil || len(result.Inputs) != 1 || result.Inputs[0]["tag"] != "v6.6.0" || result.Matched != 2 {
 		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+func free(limits *Limits, key string, now time.Time) bool {
+	until, _ := limits.Until(key, now)
+	return until.IsZero()
+}
+
+// What is empty leaves no trace in a message: nobody reads ": :".
+func TestErrorText(t *testing.T) {
+	cause := errors.New("cause")
+	for _, test := range []struct {
+		err  *Error
+		want string
+	}{
+		{&Error{Reason: Timeout, Msg: "msg", Err: cause}, "msg: cause"},
+		{&Error{Reason: Timeout, Msg: "msg"}, "msg"},
+		{&Error{Reason: Timeout, Err: cause}, "cause"},
+		{&Error{Reason: Timeout, Msg: "msg", Err: errors.New("")}, "msg"},
+		{&Error{Reason: Timeout}, "timeout"},
+		{(&Error{Reason: Timeout, Msg: "msg", Err: cause}).Within("page %d", 2), "page 2: msg: cause"},
+		{(&Error{Reason: Timeout, Err: cause}).Within("page %d", 2), "page 2: cause"},
+		{(&Error{Reason: Timeout}).Within("page %d", 2), "page 2"},
+		{(&Error{Reason: Timeout, Err: cause}).Within("page").Within("list"), "list: page: cause"},
+	} {
+		if got := test.err.Error(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
 	}
 }

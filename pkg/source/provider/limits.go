@@ -25,25 +25,27 @@ type Limits struct {
 
 type pause struct {
 	until  time.Time
+	reason Reason
 	length time.Duration // of the last one that the server did not set itself
 }
 
-// Until is when the holder of a key may ask again, the zero time if it may now.
-func (l *Limits) Until(key string, now time.Time) time.Time {
+// Until is when the holder of a key may ask again, and why not now; the zero time if
+// it may.
+func (l *Limits) Until(key string, now time.Time) (time.Time, Reason) {
 	if l == nil {
-		return time.Time{}
+		return time.Time{}, ""
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p := l.pauses[key]; p.until.After(now) {
-		return p.until
+		return p.until, p.reason
 	}
-	return time.Time{}
+	return time.Time{}, ""
 }
 
-// Pause records that the server limited the holder of a key, and returns until
-// when. The zero time for until means that the server did not say.
-func (l *Limits) Pause(key string, now, until time.Time) time.Time {
+// Pause records that the server asked the holder of a key to wait, for a reason, and
+// returns until when. The zero time for until means that the server did not say.
+func (l *Limits) Pause(key string, reason Reason, now, until time.Time) time.Time {
 	if l == nil {
 		if until.IsZero() {
 			until = now.Add(firstPause)
@@ -58,7 +60,7 @@ func (l *Limits) Pause(key string, now, until time.Time) time.Time {
 		until = now.Add(p.length)
 	}
 	if until.After(p.until) {
-		p.until = until
+		p.until, p.reason = until, reason
 	}
 	if l.pauses == nil {
 		l.pauses = map[string]pause{}

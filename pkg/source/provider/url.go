@@ -61,6 +61,38 @@ func ParseRepositoryURL(raw string) (u *url.URL, parts []string, err error) {
 	return u, parts, nil
 }
 
+// WebURL is an address that a forge or its users gave for people, or empty where no
+// browser should go: what it is exported to may make a link of it.
+func WebURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
+		return ""
+	}
+	return raw
+}
+
+// CutAPI splits the path of an address in a forge's REST API around the parts by which
+// it is known as one.
+func CutAPI(path []string, api ...string) (before, after []string, ok bool) {
+	for i := range len(path) - len(api) + 1 {
+		if slices.Equal(path[i:i+len(api)], api) {
+			return path[:i], path[i+len(api):], true
+		}
+	}
+	return nil, nil, false
+}
+
+// RefuseAPI is the error of a spec.url that is an address in a forge's REST API, where
+// the page that was meant is at that path.
+func RefuseAPI(u *url.URL, host string, parts ...string) error {
+	page := url.URL{Scheme: u.Scheme, Host: host, Path: "/" + strings.Join(parts, "/")}
+	return &Error{
+		Reason: Misconfigured,
+		Msg:    "spec.url is an address in the API, which is found from that of the repository",
+		Hint:   "write " + page.String() + ", as the browser shows it",
+	}
+}
+
 // fromSSH turns git@host:owner/name.git and ssh://git@host/owner/name.git into
 // what was meant.
 func fromSSH(raw string) (string, bool) {

@@ -73,8 +73,10 @@ func NewClient(cfg provider.Config, opts Options) (*http.Client, error) {
 			limits:    cfg.Limits,
 			limitKey:  limitKey(opts),
 			wait:      wait,
+			proxy:     http.ProxyFromEnvironment,
 			next: &http.Transport{
 				Proxy:                  http.ProxyFromEnvironment,
+				OnProxyConnectResponse: refusedByProxy,
 				DialContext:            dialer.DialContext,
 				TLSClientConfig:        tlsConfig,
 				TLSHandshakeTimeout:    connectTimeout,

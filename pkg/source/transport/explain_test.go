@@ -30,6 +30,8 @@ func TestExplain(t *testing.T) {
 			switch {
 			case strings.Contains(string(body), "Gone"):
 				return &provider.Error{Reason: provider.NotFound, Msg: "no such thing as t0k3n-of-the-test", Hint: "look again"}
+			case strings.Contains(string(body), "Bare"): // it has no words for it
+				return &provider.Error{Reason: provider.Auth, Hint: "look again"}
 			case strings.Contains(string(body), "Slower"):
 				return &provider.Error{Reason: provider.RateLimited}
 			}
@@ -50,6 +52,9 @@ func TestExplain(t *testing.T) {
 	}
 	if got := get("/Gone"); got.Reason != provider.NotFound || got.Status != 400 || got.Hint != "look again" {
 		t.Errorf("got %+v", got)
+	}
+	if got := get("/Bare"); got.Error() != base.Host+" answered 400" {
+		t.Errorf("got %q", got)
 	}
 	if got := get("/Other"); got.Reason != provider.Implausible {
 		t.Errorf("got %+v", got)

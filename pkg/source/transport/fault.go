@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"syscall"
 
@@ -22,6 +21,11 @@ func Describe(err error) error {
 	if err == nil {
 		return nil
 	}
+	return Fault(err)
+}
+
+// Fault is Describe for what is an error, and keeps its type.
+func Fault(err error) *provider.Error {
 	var known *provider.Error
 	if errors.As(err, &known) {
 		return known
@@ -32,16 +36,6 @@ func Describe(err error) error {
 	}
 	reason, hint := classify(err)
 	return &provider.Error{Reason: reason, Msg: "", Hint: hint, Err: err}
-}
-
-// describe does the same and names the host.
-func describe(req *http.Request, err error) error {
-	err = Describe(err)
-	var e *provider.Error
-	if errors.As(err, &e) && e.Msg == "" {
-		e.Msg = req.URL.Host
-	}
-	return err
 }
 
 func classify(err error) (provider.Reason, string) {
@@ -58,6 +52,8 @@ func classify(err error) (provider.Reason, string) {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return provider.Canceled, ""
+	case errors.As(err, &operation) && operation.Op == "proxyconnect" && !operation.Timeout():
+		return provider.Unavailable, "the proxy cannot be reached"
 	case errors.Is(err, context.DeadlineExceeded):
 		return provider.Timeout, "the server took too long: it may be down, or a firewall in between"
 	case errors.As(err, &authority):

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"time"
 
 	"resourceset.example/renderer/pkg/source/provider"
@@ -25,6 +26,7 @@ type roundTripper struct {
 	limitKey  string
 	wait      time.Duration
 	next      http.RoundTripper
+	proxy     func(*http.Request) (*url.URL, error)
 }
 
 // RoundTrip sends a request, again if that may help, and turns every answer that
@@ -48,7 +50,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		discard(resp)
 		if err := sleep(req.Context(), wait); err != nil {
-			return nil, describe(req, err)
+			return nil, t.describe(req, err)
 		}
 	}
 }
@@ -64,8 +66,12 @@ func (t *roundTripper) renew(ctx context.Context, refused *http.Response) error 
 
 // send sends one request, with the credential if it goes where that belongs.
 func (t *roundTripper) send(req *http.Request) (*http.Response, error) {
-	if until := t.limits.Until(t.limitKey, time.Now()); !until.IsZero() {
-		return nil, limitError("still limited by an earlier answer", 0, until)
+	if until, reason := t.limits.Until(t.limitKey, time.Now()); !until.IsZero() {
+		what, said := "rate limit", "still limited by an earlier answer"
+		if reason == provider.Unavailable {
+			what, said = "wait", "an earlier answer asked for it"
+		}
+		return nil, waitError(reason, what, said, 0, until)
 	}
 	req = req.Clone(req.Context())
 	if req.GetBody != nil {
@@ -117,11 +123,11 @@ func (t *roundTripper) repeatable(req *http.Request) bool {
 // finish turns what came back into data or an error.
 func (t *roundTripper) finish(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
-		return nil, describe(req, err)
+		return nil, t.describe(req, err)
 	}
 	if err := t.check(req, resp); err != nil {
 		discard(resp)
-		return nil, err
+		return nil, t.answeredByProxy(req, resp, err)
 	}
 	t.limits.Served(t.limitKey)
 	if t.opts.MaxBody > 0 {

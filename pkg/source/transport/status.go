@@ -62,14 +62,19 @@ func (t *roundTripper) refusal(resp *http.Response) error {
 	now := time.Now()
 	if known := t.explain(resp, body); known != nil {
 		if known.Reason == provider.RateLimited {
-			return limitError(said, resp.StatusCode, t.limits.Pause(t.limitKey, now, retryAfter(resp.Header, now)))
+			until := t.limits.Pause(t.limitKey, provider.RateLimited, now, retryAfter(resp.Header, now))
+			return waitError(provider.RateLimited, "rate limit", said, resp.StatusCode, until)
 		}
 		return known
 	}
 	if until, limited := rateLimit(resp, said, now); limited {
-		return limitError(said, resp.StatusCode, t.limits.Pause(t.limitKey, now, until))
+		until = t.limits.Pause(t.limitKey, provider.RateLimited, now, until)
+		return waitError(provider.RateLimited, "rate limit", said, resp.StatusCode, until)
 	}
 	switch code := resp.StatusCode; {
+	case code == http.StatusServiceUnavailable && !retryAfter(resp.Header, now).IsZero():
+		until := t.limits.Pause(t.limitKey, provider.Unavailable, now, retryAfter(resp.Header, now))
+		return waitError(provider.Unavailable, answered(resp)+", and asks to wait", said, code, until)
 	case code == http.StatusUnauthorized:
 		if t.opts.Authorize == nil {
 			return statusError(provider.Auth, resp, said, "it wants a credential: set spec.secretRef")
@@ -98,8 +103,8 @@ func (t *roundTripper) explain(resp *http.Response, body []byte) *provider.Error
 	}
 	described := *known
 	described.Status = resp.StatusCode
-	described.Msg = fmt.Sprintf("%s answered %d: %s", resp.Request.URL.Host, resp.StatusCode, oneLine(scrub(resp.Request, known.Msg)))
-	return &described
+	described.Msg = oneLine(scrub(resp.Request, known.Msg))
+	return described.Within("%s answered %d", resp.Request.URL.Host, resp.StatusCode)
 }
 
 // forbiddenHint says what a credential lacks, where the server tells: GitHub names
@@ -115,22 +120,23 @@ func forbiddenHint(h http.Header) string {
 }
 
 func statusError(reason provider.Reason, resp *http.Response, said, hint string) error {
-	msg := fmt.Sprintf("%s answered %d %s", resp.Request.URL.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
-	if said != "" {
-		msg += ": " + said
-	}
-	return &provider.Error{Reason: reason, Msg: strings.TrimSpace(msg), Hint: hint, Status: resp.StatusCode}
+	e := &provider.Error{Reason: reason, Msg: said, Hint: hint, Status: resp.StatusCode}
+	return e.Within("%s", answered(resp))
 }
 
-func limitError(said string, status int, until time.Time) error {
-	msg := "rate limit until " + until.UTC().Format(time.RFC3339)
-	if said != "" {
-		msg += ": " + said
+func answered(resp *http.Response) string {
+	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", resp.Request.URL.Host, resp.StatusCode, http.StatusText(resp.StatusCode)))
+}
+
+// waitError says until when no request is made: because of a limit, or because the
+// server is busy for a time.
+func waitError(reason provider.Reason, what, said string, status int, until time.Time) error {
+	hint := "no request is made before then; fetch less often, or use a credential with a higher limit"
+	if reason == provider.Unavailable {
+		hint = "the service is busy or down for maintenance; no request is made before then, and the last good answer stands"
 	}
-	return &provider.Error{
-		Reason: provider.RateLimited, Msg: msg, Status: status, Until: until,
-		Hint: "no request is made before then; fetch less often, or use a credential with a higher limit",
-	}
+	e := &provider.Error{Reason: reason, Msg: said, Hint: hint, Status: status, Until: until}
+	return e.Within("%s until %s", what, until.UTC().Format(time.RFC3339))
 }
 
 // rateLimit tells whether a refusal is about the number of requests, and until
@@ -150,8 +156,6 @@ func rateLimit(resp *http.Response, said string, now time.Time) (time.Time, bool
 		words := strings.ToLower(said)
 		return until, !until.IsZero() || exhausted ||
 			strings.Contains(words, "rate limit") || strings.Contains(words, "abuse detection")
-	case http.StatusServiceUnavailable:
-		return until, !until.IsZero()
 	}
 	return time.Time{}, false
 }

@@ -167,7 +167,7 @@ func TestRule01_Pages(t *testing.T) {
 		"method":           {forgetest.Status(http.StatusMethodNotAllowed, "no"), provider.Implausible},
 		"fault":            {forgetest.Status(http.StatusInternalServerError, "no"), provider.Unavailable},
 		"proxy":            {forgetest.Status(http.StatusProxyAuthRequired, "no"), provider.Auth},
-		"busy, for a time": {retryIn("3600", http.StatusServiceUnavailable), provider.RateLimited},
+		"busy, for a time": {retryIn("3600", http.StatusServiceUnavailable), provider.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Break(test.fault)

@@ -201,11 +201,21 @@ func (c contract) notData(t *testing.T) {
 				if known.Hint == "" {
 					t.Errorf("no hint with %q", known)
 				}
+				wellSaid(t, known)
 				if number > 1 && !strings.Contains(known.Error(), fmt.Sprintf("page %d", number)) {
 					t.Errorf("%q does not name the page (FR-07)", known)
 				}
 			})
 		}
+	}
+}
+
+// wellSaid checks that a message has no empty part.
+func wellSaid(t *testing.T, err error) {
+	t.Helper()
+	text := err.Error()
+	if text == "" || strings.Contains(text, ": :") || strings.Contains(text, "  ") || strings.ContainsAny(text, "\n\t") || strings.TrimRight(text, ": ") != text {
+		t.Errorf("a part of %q says nothing", text)
 	}
 }
 
@@ -344,8 +354,9 @@ func (c contract) hangs(t *testing.T) {
 	defer cancel()
 	_, err := f.provider(t).Fetch(ctx, nil)
 	if provider.ReasonOf(err) != provider.Timeout {
-		t.Errorf("got %v, want a timeout", err)
+		t.Fatalf("got %v, want a timeout", err)
 	}
+	wellSaid(t, err)
 }
 
 func (c contract) credential(t *testing.T) {
@@ -403,6 +414,7 @@ func (c contract) rateLimit(t *testing.T) {
 			if !errors.As(err, &known) || known.Reason != provider.RateLimited {
 				t.Fatalf("got %v, want a rate limit", err)
 			}
+			wellSaid(t, err)
 			if wait := known.Until.Sub(now); wait < test.atLeast || wait > test.atLeast+time.Minute {
 				t.Errorf("waits %s, want %s", wait, test.atLeast)
 			}
@@ -433,9 +445,11 @@ func (c contract) retries(t *testing.T) {
 			f.fetch(t, f.provider(t), nil)
 			f.Server.Break(fault)
 			asked := len(f.Server.Requests())
-			if _, err := f.provider(t).Fetch(t.Context(), nil); provider.ReasonOf(err) != provider.Unavailable {
-				t.Errorf("got %v, want unavailable", err)
+			_, err := f.provider(t).Fetch(t.Context(), nil)
+			if provider.ReasonOf(err) != provider.Unavailable {
+				t.Fatalf("got %v, want unavailable", err)
 			}
+			wellSaid(t, err)
 			if tries := len(f.Server.Requests()) - asked; tries != 3 {
 				t.Errorf("%d tries, want 3", tries)
 			}

@@ -103,6 +103,7 @@ func Failure(t *testing.T, p Fetcher, err error, previous ...api.Input) *provide
 	if !errors.As(err, &known) || known.Hint == "" || result.Inputs != nil {
 		t.Fatalf("got %v, %v: want an error with a hint", result.Inputs, err)
 	}
+	wellSaid(t, known)
 	return known
 }
 
