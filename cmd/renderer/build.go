@@ -35,7 +35,8 @@ its objects as a stream of YAML documents, labelled as the operator labels them.
 With steps, a line "# step: NAME" stands before the objects of each.
 
 The inputs are those of the ResourceSet itself. A list in a file can take their
-place; inputs of providers come from Static providers in a file.
+place; inputs of providers come from Static providers in a file. ConfigMaps beside
+the ResourceSet in FILE are there for copyFrom and checksumFrom.
 
 Exits 0 when all objects were printed, 1 on a fault, 2 for a wrong command line.
 When anything fails nothing is printed on standard output.`,
@@ -114,9 +115,19 @@ func buildObjects(ctx context.Context, flags buildFlags, stdin io.Reader, warn f
 	if err != nil {
 		return nil, err
 	}
-	rendering := program.Render(ctx, sets, expand.Options{Structure: expand.StructureWarn})
+	for _, c := range defs.ConfigMaps {
+		if _, written := c.Lines["metadata.namespace"]; !written {
+			c.Namespace = rs.Namespace
+		}
+	}
+	rendering := program.Render(ctx, sets, expand.Options{Structure: expand.StructureWarn, ConfigMaps: defs.ConfigMapsByName()})
 	if err := renderingError(rendering); err != nil {
 		return nil, err
+	}
+	for i := range rendering.Objects {
+		if fault := rendering.Objects[i].Unresolved; fault != nil {
+			warn(fault) // printed as it is; the service leaves such an input set as it is committed
+		}
 	}
 	for _, w := range rendering.Warnings {
 		warn(w)

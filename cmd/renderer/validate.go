@@ -38,7 +38,8 @@ func newValidateCommand() *cobra.Command {
 		Long: `Checks ResourceSets, ResourceSetInputProviders and Receivers: every field, the
 templates, and references from one to another. A folder is read as the service
 reads source.path: built with kustomize where it has a kustomization.yaml, else
-every *.yaml and *.yml file below it. Other kinds of objects are passed over.
+every *.yaml and *.yml file below it. ConfigMaps are there for copyFrom and
+checksumFrom; other kinds of objects are passed over.
 
 Prints one line per fault or warning with file and line, and a hint below it.
 A reference to a provider that does not exist is a fault where only folders are
@@ -63,7 +64,7 @@ Exits 0 without faults, 1 with some, 2 for a wrong command line.`,
 			if err != nil {
 				return err
 			}
-			checkDefinitions(defs, wholeFolders(args))
+			checkDefinitions(cmd.Context(), defs, wholeFolders(args))
 			return report(defs, output, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

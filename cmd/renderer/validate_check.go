@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,10 +17,12 @@ import (
 // checkDefinitions adds what can be said about definitions beyond their own
 // fields: templates, references, and fields that this version does not act on.
 // A reference that leads nowhere is a fault if complete, else a warning.
-func checkDefinitions(defs *api.Definitions, complete bool) {
+func checkDefinitions(ctx context.Context, defs *api.Definitions, complete bool) {
+	known := defs.ConfigMapsByName()
 	for _, rs := range defs.ResourceSets {
 		defs.Faults = append(defs.Faults, templateFaults(rs)...)
 		checkProviders(defs, rs, complete)
+		checkReferences(ctx, defs, rs, known, complete)
 	}
 	for _, r := range defs.Receivers {
 		checkReceiver(defs, r)
@@ -84,6 +87,51 @@ func faultyProvider(defs *api.Definitions, namespace, name string) bool {
 	return slices.ContainsFunc(defs.Faults, func(f *api.Fault) bool {
 		return f.Object == object || name == "" && strings.HasPrefix(f.Object, object)
 	})
+}
+
+// checkReferences looks for what a ResourceSet takes from ConfigMaps. Where its inputs are
+// written in it, it is rendered for that; else only names without placeholders can be
+// checked, and one that an input may complete elsewhere in the template is doubtful.
+func checkReferences(ctx context.Context, defs *api.Definitions, rs *api.ResourceSet, known map[string]*api.ConfigMap, complete bool) {
+	program, err := expand.Compile(rs)
+	if err != nil {
+		return // said elsewhere
+	}
+	if len(rs.Spec.InputsFrom) == 0 {
+		for _, fault := range unresolved(ctx, program, known) {
+			if complete {
+				defs.Faults = append(defs.Faults, fault)
+			} else {
+				defs.Warnings = append(defs.Warnings, fault)
+			}
+		}
+		return
+	}
+	for _, l := range program.Literals() {
+		fault := &api.Fault{Pos: l.Pos, Object: rs.String(), Msg: fmt.Sprintf("the annotation %s: there is no %s %s among the definitions", l.Annotation, api.KindConfigMap, l.Name),
+			Hint: "unless this ResourceSet renders it, what refers to it stays as it is committed"}
+		if c := known[l.Name]; c != nil && c.Unusable != nil {
+			fault.Msg = fmt.Sprintf("the annotation %s: %v", l.Annotation, c.Unusable)
+		} else if c != nil {
+			continue
+		}
+		defs.Warnings = append(defs.Warnings, fault)
+	}
+}
+
+// unresolved are the references of a ResourceSet with inline inputs that lead nowhere.
+func unresolved(ctx context.Context, program *expand.Program, known map[string]*api.ConfigMap) []*api.Fault {
+	sets, err := program.Sets(nil)
+	if err != nil {
+		return nil // not a matter of references
+	}
+	var faults []*api.Fault
+	for _, o := range program.Render(ctx, sets, expand.Options{ConfigMaps: known}).Objects {
+		if o.Unresolved != nil {
+			faults = append(faults, o.Unresolved)
+		}
+	}
+	return faults
 }
 
 // checkReceiver looks for the objects that a Receiver refreshes.

@@ -78,7 +78,7 @@ func readLimited(r io.Reader) ([]byte, error) {
 // parseFile reads one file. That nothing of ours is in it was hardly meant.
 func parseFile(name string, data []byte) *api.Definitions {
 	defs := api.Parse(name, data)
-	if defs.Empty() && len(defs.Faults) == 0 {
+	if defs.Empty() && len(defs.Faults)+len(defs.ConfigMaps) == 0 {
 		defs.Faults = append(defs.Faults, noDefinitions(name))
 	}
 	return defs

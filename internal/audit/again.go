@@ -72,10 +72,10 @@ func (v *verifier) renderAgain(ctx context.Context, defs *definitions, name stri
 	if err != nil {
 		return nil, err
 	}
-	if err := v.absent(ctx, rs, program, lock); err != nil {
+	if err := v.absent(ctx, rs, program, defs, lock); err != nil {
 		return nil, err
 	}
-	rendering := renderSets(ctx, program, sets, lock)
+	rendering := renderSets(ctx, program, defs, sets, lock)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -208,8 +208,13 @@ func inOrder(rs *api.ResourceSet, made []expand.Set, written *expand.Lock) error
 	return nil
 }
 
+// options are those that the loop renders with.
+func (d *definitions) options() expand.Options {
+	return expand.Options{Structure: expand.StructureEnforce, ConfigMaps: d.configMaps}
+}
+
 // renderSets renders the sets that are not kept.
-func renderSets(ctx context.Context, program *expand.Program, sets []expand.Set, lock *expand.Lock) *expand.Rendering {
+func renderSets(ctx context.Context, program *expand.Program, defs *definitions, sets []expand.Set, lock *expand.Lock) *expand.Rendering {
 	var live []expand.Set
 	var index []int // of live in sets
 	var kept []expand.SetError
@@ -223,7 +228,7 @@ func renderSets(ctx context.Context, program *expand.Program, sets []expand.Set,
 	if len(live) == 0 && len(kept) > 0 {
 		return &expand.Rendering{Failed: kept}
 	}
-	rendering := program.Render(ctx, live, expand.Options{Structure: expand.StructureEnforce})
+	rendering := program.Render(ctx, live, defs.options())
 	for i := range rendering.Objects {
 		object := &rendering.Objects[i]
 		object.Sets = slices.Clone(object.Sets)
@@ -243,7 +248,7 @@ func renderSets(ctx context.Context, program *expand.Program, sets []expand.Set,
 // absent finds inline input sets that have no files although they render. Nobody
 // can tell afterwards whether such a set was refused then or taken out since. Of
 // providers' sets there is nothing to be known: what is not recorded did not exist.
-func (v *verifier) absent(ctx context.Context, rs *api.ResourceSet, program *expand.Program, lock *expand.Lock) error {
+func (v *verifier) absent(ctx context.Context, rs *api.ResourceSet, program *expand.Program, defs *definitions, lock *expand.Lock) error {
 	if rs.Spec.InputStrategy == api.StrategyPermute || len(rs.Spec.Inputs) == 0 {
 		return nil
 	}
@@ -257,7 +262,7 @@ func (v *verifier) absent(ctx context.Context, rs *api.ResourceSet, program *exp
 	}
 	out, err := expand.Layout(expand.LayoutParams{
 		ResourceSet: rs, Sets: sets, AllowPlainSecrets: v.AllowPlainSecrets,
-		Rendering: program.Render(ctx, sets, expand.Options{Structure: expand.StructureEnforce}),
+		Rendering: program.Render(ctx, sets, defs.options()),
 	})
 	if err != nil {
 		return nil // it fails as a whole

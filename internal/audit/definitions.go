@@ -16,7 +16,8 @@ import (
 // definitions are the objects of one source revision, or why they cannot be read.
 type definitions struct {
 	*api.Definitions
-	err error
+	configMaps map[string]*api.ConfigMap // by "namespace/name"
+	err        error
 }
 
 // find is a ResourceSet by "namespace/name", or nil.
@@ -68,6 +69,9 @@ func (v *verifier) definitionsAt(ctx context.Context, revision plumbing.Hash) (*
 	defs.Definitions, err = v.reader.Read(ctx, root, source.Options{Path: v.SourcePath, Exclude: v.Exclude})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if defs.Definitions != nil {
+		defs.configMaps = defs.ConfigMapsByName()
 	}
 	if err != nil {
 		defs.err = fmt.Errorf("the definitions at %s cannot be read: %w", revision, err)

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -27,7 +28,7 @@ func (r *Reconciler) agree(pl *plan, rs *api.ResourceSet, base *gitwriter.Snapsh
 	if !ok || pl.out == nil || !pl.out.Changed() || pl.previous == nil || pl.previous.lock == nil {
 		return nil
 	}
-	same := mine.rs == rs && mine.lock != pl.previous.hash &&
+	same := mine.rs == rs && maps.Equal(mine.looked, pl.looked) && mine.lock != pl.previous.hash &&
 		mine.inputs == pl.previous.lock.InputsDigest() && mine.inputs == pl.out.Lock.InputsDigest()
 	if !same {
 		return nil
@@ -123,6 +124,7 @@ func (r *Reconciler) holdAsMade(pl *plan, made *gitwriter.Snapshot) {
 // A written is what we last pushed to one folder, and from what.
 type written struct {
 	rs     *api.ResourceSet
+	looked map[string]*api.ConfigMap
 	inputs string        // digest of the input sets
 	lock   plumbing.Hash // of inputs.lock
 }

@@ -424,7 +424,7 @@ func (r *Reconciler) wrote(plan *plan, head plumbing.Hash) {
 		return
 	}
 	if state := r.sets[plan.name]; state != nil {
-		r.written[plan.dir] = written{rs: state.rs, inputs: plan.lock.InputsDigest(), lock: plan.lockHash}
+		r.written[plan.dir] = written{rs: state.rs, looked: plan.looked, inputs: plan.lock.InputsDigest(), lock: plan.lockHash}
 	}
 	c := &committed{dir: plan.dir, hash: plan.lockHash, lock: plan.lock}
 	r.committed[plan.dir] = c

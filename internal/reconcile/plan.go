@@ -37,6 +37,9 @@ type plan struct {
 	// key holds all that the plan was made from besides the definition; equal keys
 	// give equal plans. Empty when the plan must not be used again.
 	key string
+	// looked are the ConfigMaps of the definitions that it was made from as well. What they
+	// are is known only from the rendering, so they cannot be part of the key.
+	looked map[string]*api.ConfigMap
 
 	sets       []expand.Set
 	rendering  *expand.Rendering
@@ -255,7 +258,7 @@ func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir strin
 	}
 	flux := r.fluxParams(dir, after)
 	pl.key = pl.keyOf(in, r.defs.complete()) + fluxKey(previous, flux)
-	if state.plan != nil && state.plan.key == pl.key && r.accepted.is(dir, treeOf(pl.previous)) {
+	if state.plan != nil && state.plan.key == pl.key && r.defs.have(state.plan.looked) && r.accepted.is(dir, treeOf(pl.previous)) {
 		return state.plan
 	}
 	r.render(ctx, pl, state, in, flux)
@@ -265,6 +268,16 @@ func (r *Reconciler) planSet(ctx context.Context, rs *api.ResourceSet, dir strin
 		state.plan = nil
 	}
 	return pl
+}
+
+// have says whether the definitions still hold the very same ConfigMaps.
+func (d *definitions) have(looked map[string]*api.ConfigMap) bool {
+	for name, c := range looked {
+		if d.configMaps[name] != c {
+			return false
+		}
+	}
+	return true
 }
 
 // treeOf is the tree of a committed folder; zero when there is none.
@@ -302,7 +315,8 @@ func (r *Reconciler) render(ctx context.Context, pl *plan, state *setState, in *
 		return
 	}
 	pl.sets = sets
-	pl.rendering = state.program.Render(ctx, sets, expand.Options{Structure: expand.StructureEnforce})
+	pl.rendering = state.program.Render(ctx, sets, expand.Options{Structure: expand.StructureEnforce, ConfigMaps: r.defs.configMaps})
+	pl.looked = pl.rendering.Looked
 	var previous *expand.Lock
 	if pl.previous != nil {
 		previous = pl.previous.lock

@@ -135,8 +135,9 @@ func releaseOf(version string) string {
 // definitions are the objects read at one commit.
 type definitions struct {
 	*api.Definitions
-	hash     plumbing.Hash
-	revision string // main@sha1:…
+	hash       plumbing.Hash
+	revision   string                    // main@sha1:…
+	configMaps map[string]*api.ConfigMap // by "namespace/name"
 }
 
 // complete reports that every definition could be read. While it is false, what

@@ -80,7 +80,7 @@ func (r *Reconciler) readAt(ctx context.Context, head *gitwriter.Snapshot, seen 
 		return fmt.Errorf("definitions at %s: %w", revisionOf(r.cfg.Source.Branch, head.Hash().String()), err)
 	}
 	r.defs = &definitions{
-		Definitions: defs, hash: head.Hash(),
+		Definitions: defs, hash: head.Hash(), configMaps: defs.ConfigMapsByName(),
 		revision: revisionOf(r.cfg.Source.Branch, head.Hash().String()),
 	}
 	r.sourceSeen = seen
@@ -134,7 +134,7 @@ func (r *Reconciler) takeDefinitions(ctx context.Context) error {
 		return fmt.Errorf("definitions: %w", err)
 	}
 	r.sourceRead = r.now()
-	r.defs = &definitions{Definitions: defs, revision: "preview"}
+	r.defs = &definitions{Definitions: defs, revision: "preview", configMaps: defs.ConfigMapsByName()}
 	r.syncProviders(defs)
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Empty says whether there is no object at all.
+// Empty says whether there is no object at all that is a definition.
 func (d *Definitions) Empty() bool {
 	return len(d.ResourceSets)+len(d.Providers)+len(d.Receivers) == 0
 }
@@ -18,6 +18,7 @@ func (d *Definitions) Sort() {
 	slices.SortStableFunc(d.ResourceSets, func(a, b *ResourceSet) int { return compareMeta(&a.Meta, &b.Meta) })
 	slices.SortStableFunc(d.Providers, func(a, b *ResourceSetInputProvider) int { return compareMeta(&a.Meta, &b.Meta) })
 	slices.SortStableFunc(d.Receivers, func(a, b *Receiver) int { return compareMeta(&a.Meta, &b.Meta) })
+	slices.SortStableFunc(d.ConfigMaps, func(a, b *ConfigMap) int { return compareMeta(&a.Meta, &b.Meta) })
 	slices.SortStableFunc(d.Faults, compareFaults)
 	slices.SortStableFunc(d.Warnings, compareFaults)
 }

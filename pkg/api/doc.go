@@ -11,6 +11,9 @@
 // not act on is accepted and reported as a warning; a field that no CRD has is
 // a fault.
 //
+// A [ConfigMap] beside them is read as well, because templates may take its data over. It
+// is no definition: what is wrong with it matters only to whoever wants something of it.
+//
 // Values that the CRDs leave open (inputs, default values, resources) are kept
 // as plain JSON values: nil, bool, int64, float64, string, []any and
 // map[string]any. Whole numbers are int64, as in the operator.

@@ -35,6 +35,7 @@ type Definitions struct {
 	ResourceSets []*ResourceSet
 	Providers    []*ResourceSetInputProvider
 	Receivers    []*Receiver
+	ConfigMaps   []*ConfigMap // that templates may take data from; not definitions by themselves
 	Faults       []*Fault
 	Warnings     []*Fault
 }
@@ -44,6 +45,7 @@ func (d *Definitions) Merge(other *Definitions) {
 	d.ResourceSets = append(d.ResourceSets, other.ResourceSets...)
 	d.Providers = append(d.Providers, other.Providers...)
 	d.Receivers = append(d.Receivers, other.Receivers...)
+	d.ConfigMaps = append(d.ConfigMaps, other.ConfigMaps...)
 	d.Faults = append(d.Faults, other.Faults...)
 	d.Warnings = append(d.Warnings, other.Warnings...)
 }

@@ -52,7 +52,7 @@ func CheckSyntax(file string, data []byte) []*Fault {
 // definitions, or, being nearly that, reported.
 func Concerns(apiVersion, kind string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
-	return group == Group || group == ReceiverGroup && kind == KindReceiver || kind == KindResourceSet || kind == KindInputProvider
+	return isConfigMap(apiVersion, kind) || group == Group || group == ReceiverGroup && kind == KindReceiver || kind == KindResourceSet || kind == KindInputProvider
 }
 
 // A fileReader collects what one file holds.
@@ -116,14 +116,20 @@ func (f *fileReader) document(n *yaml.Node) {
 		}
 		return
 	}
+	if isConfigMap(apiVersion, kind) {
+		f.configMap(n)
+		return
+	}
 	if f.concerns(n, apiVersion, kind) {
 		f.object(n, kind)
 	}
 }
 
+func isConfigMap(apiVersion, kind string) bool { return apiVersion == "v1" && kind == KindConfigMap }
+
 // isList tells the lists that kubectl prints.
 func isList(apiVersion, kind string) bool {
-	return apiVersion == "v1" && kind == "List" ||
+	return apiVersion == "v1" && (kind == "List" || kind == KindConfigMap+"List") ||
 		apiVersion == APIVersion && (kind == KindResourceSet+"List" || kind == KindInputProvider+"List") ||
 		apiVersion == ReceiverAPIVersion && kind == KindReceiver+"List"
 }

@@ -76,6 +76,9 @@ func describe(d *Definitions) string {
 	for _, r := range d.Receivers {
 		object(r.Pos, r, r.Spec)
 	}
+	for _, c := range d.ConfigMaps {
+		object(c.Pos, c, map[string]any{"data": c.Data, "binaryData": c.BinaryData, "unusable": c.Unusable})
+	}
 	list := func(word string, faults []*Fault) {
 		for _, f := range faults {
 			fmt.Fprintf(&b, "%s %s\n", word, f)

@@ -21,8 +21,8 @@ func (l *layout) refusal(object *Object) error {
 	if msg, hint := invalidName(object); msg != "" {
 		return l.fault(object, msg, hint)
 	}
-	if err := l.unresolved(object); err != nil {
-		return err
+	if object.Unresolved != nil {
+		return object.Unresolved
 	}
 	if l.AllowPlainSecrets {
 		return nil
@@ -33,16 +33,6 @@ func (l *layout) refusal(object *Object) error {
 				"or set secrets.allowPlainOutput: true")
 	}
 	return nil
-}
-
-func (l *layout) copyFault(object *Object, from any) error {
-	msg := fmt.Sprintf("the annotation %s: %v wants data of the live cluster, which renderer does not read", annotationCopyFrom, from)
-	hint := "render the ConfigMap that it names with the same ResourceSet, write the data into the template, or have it copied inside the cluster"
-	if object.ID.Kind == "Secret" {
-		msg = fmt.Sprintf("the annotation %s: %v would put the plain text of a Secret into Git", annotationCopyFrom, from)
-		hint = "have the Secret made in the cluster, by an ExternalSecret or a replicator, or encrypt it with SOPS"
-	}
-	return l.fault(object, msg, hint)
 }
 
 // fault is about an object, and placed where its template is.

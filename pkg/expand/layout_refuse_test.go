@@ -95,11 +95,12 @@ func TestRule08FR85CopyFromIsRefused(t *testing.T) {
 		object.Content["metadata"].(map[string]any)["annotations"] = map[string]any{key: "flux-system/docker-auth"}
 		return object
 	}
-	out, err := Layout(LayoutParams{ResourceSet: resourceSet("apps", "app"), Sets: prs("1", "2", "3"), AllowPlainSecrets: true,
-		Rendering: rendering(
-			annotated(secret("s", map[string]any{}, 0), annotationCopyFrom),
-			annotated(configMap("c", "x", 1), annotationCopyFrom),
-			annotated(configMap("d", "x", 2), annotationChecksumFrom))})
+	r := rendering(
+		annotated(secret("s", map[string]any{}, 0), annotationCopyFrom),
+		annotated(configMap("c", "x", 1), annotationCopyFrom),
+		annotated(configMap("d", "x", 2), annotationChecksumFrom))
+	resolveReferences(resourceSet("apps", "app"), r.Objects, nil)
+	out, err := Layout(LayoutParams{ResourceSet: resourceSet("apps", "app"), Sets: prs("1", "2", "3"), AllowPlainSecrets: true, Rendering: r})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,6 @@
 package expand
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +12,8 @@ import (
 )
 
 // Annotations by which the operator puts data of other objects into rendered ones.
-// What the same ResourceSet renders is at hand; what the live cluster has is not, and
-// of a Secret nothing is ever copied.
+// What the same ResourceSet renders is at hand, and so are the ConfigMaps among the
+// definitions; what the live cluster has is not, and of a Secret nothing is ever copied.
 const (
 	annotationCopyFrom       = api.Group + "/copyFrom"
 	annotationChecksumFrom   = api.Group + "/checksumFrom"
@@ -24,70 +21,130 @@ const (
 	annotationConvertKubeCfg = api.Group + "/convertKubeConfigFrom"
 )
 
-// resolveReferences fills in what objects want of others in the same rendering. What
-// cannot be resolved is left as it is: Layout refuses it.
-func resolveReferences(objects []Object) {
-	known := map[string]map[string]any{}
-	wanted := false
-	for i := range objects {
-		o := &objects[i]
-		if o.ID.Group == "" && (o.ID.Kind == "ConfigMap" || o.ID.Kind == "Secret") {
-			known[o.ID.Kind+"/"+o.ID.Namespace+"/"+o.ID.Name] = o.Content
-		}
-		wanted = wanted || len(referring(o.Content)) > 0
+// references are what the objects of one rendering want of others.
+type references struct {
+	rs       *api.ResourceSet
+	rendered map[string]*Object        // by "Kind/namespace/name"
+	given    map[string]*api.ConfigMap // of the definitions, by "namespace/name"
+	looked   map[string]*api.ConfigMap // those of the definitions that were asked for; nil: not there
+	copying  map[*Object]bool          // true while it is being filled, false when that is over
+}
+
+// resolveReferences fills in what objects want of others. What cannot be had is noted at
+// the object. It returns what was looked for among the definitions.
+func resolveReferences(rs *api.ResourceSet, objects []Object, given map[string]*api.ConfigMap) map[string]*api.ConfigMap {
+	if !slices.ContainsFunc(objects, func(o Object) bool { return refers(o.Content) }) {
+		return nil
 	}
-	if !wanted {
+	r := &references{rs: rs, rendered: map[string]*Object{}, given: given, looked: map[string]*api.ConfigMap{}, copying: map[*Object]bool{}}
+	for i := range objects {
+		if o := &objects[i]; o.ID.Group == "" && (o.ID.Kind == api.KindConfigMap || o.ID.Kind == "Secret") {
+			r.rendered[o.ID.Kind+"/"+o.ID.Namespace+"/"+o.ID.Name] = o
+		}
+	}
+	for i := range objects {
+		r.copy(&objects[i])
+	}
+	for i := range objects {
+		r.convert(&objects[i])
+	}
+	for i := range objects { // last: they are over what the others have by then
+		r.sum(&objects[i])
+	}
+	return r.looked
+}
+
+// refers says whether an object has any of the annotations, where they count.
+func refers(content map[string]any) bool {
+	annotations := annotationsOf(content)
+	return annotations[annotationCopyFrom] != nil || annotations[annotationConvertKubeCfg] != nil || wantsSum(content)
+}
+
+// refuse notes the first thing that an object cannot have.
+func (r *references) refuse(o *Object, msg, hint string) {
+	if o.Unresolved == nil {
+		o.Unresolved = &api.Fault{Pos: r.rs.At("spec"), Object: r.rs.String(), Msg: o.ID.String() + ": " + msg, Hint: hint}
+	}
+}
+
+// copy fills a ConfigMap with the data of another one, as the operator does: binaryData
+// of its own stays where the other one has none.
+func (r *references) copy(o *Object) {
+	from, wanted := annotationsOf(o.Content)[annotationCopyFrom]
+	if _, known := r.copying[o]; !wanted || known || o.Content["apiVersion"] != "v1" {
 		return
 	}
-	for i := range objects {
-		o := &objects[i]
-		if from, ok := annotationsOf(o.Content)[annotationCopyFrom].(string); ok && o.ID.Group == "" && o.ID.Kind == "ConfigMap" {
-			source, there := known["ConfigMap/"+strings.TrimSpace(from)]
-			if there && annotationsOf(source)[annotationCopyFrom] == nil {
-				o.Content = copied(o.Content, source)
-			}
+	switch o.ID.Kind {
+	case "Secret":
+		r.refuse(o, fmt.Sprintf("the annotation %s: %v would put the plain text of a Secret into Git", annotationCopyFrom, from),
+			"have the Secret made in the cluster, by an ExternalSecret or a replicator, or encrypt it with SOPS")
+	case api.KindConfigMap:
+		r.copying[o] = true
+		source, problem := r.configMap(fmt.Sprint(from))
+		r.copying[o] = false
+		if problem != "" {
+			r.refuse(o, "the annotation "+annotationCopyFrom+": "+problem,
+				"put the ConfigMap that it names among the definitions, render it with the same ResourceSet, or have it copied inside the cluster")
+			return
 		}
-	}
-	for i := range objects {
-		objects[i].Content = checksummed(objects[i].Content, known)
+		o.Content = with(o.Content, source.data, "data")
+		if len(source.binary) > 0 {
+			o.Content = with(o.Content, source.binary, "binaryData")
+		}
 	}
 }
 
-// copied is a ConfigMap with the data of another one.
-func copied(content, source map[string]any) map[string]any {
-	content = maps.Clone(content)
-	for _, field := range []string{"data", "binaryData"} {
-		delete(content, field)
-		if value, ok := source[field]; ok {
-			content[field] = value
-		}
+// configData is what a ConfigMap holds.
+type configData struct{ data, binary map[string]any }
+
+// configMap finds a ConfigMap by "namespace/name": one of this rendering, or else of the
+// definitions. When there is none, problem says why.
+func (r *references) configMap(name string) (found configData, problem string) {
+	name = strings.TrimSpace(name)
+	if namespace, rest, ok := strings.Cut(name, "/"); !ok || namespace == "" || rest == "" || strings.Contains(rest, "/") {
+		return configData{}, fmt.Sprintf("%q is not of the form namespace/name", name)
 	}
-	return content
+	if source := r.rendered[api.KindConfigMap+"/"+name]; source != nil {
+		if r.copying[source] {
+			return configData{}, fmt.Sprintf("%s %s takes its data from itself in the end", api.KindConfigMap, name)
+		}
+		if r.copy(source); source.Unresolved != nil {
+			return configData{}, fmt.Sprintf("%s %s does not get its own data", api.KindConfigMap, name)
+		}
+		found.data, _ = source.Content["data"].(map[string]any)
+		found.binary, _ = source.Content["binaryData"].(map[string]any)
+		if found.data == nil {
+			found.data = map[string]any{}
+		}
+		return found, ""
+	}
+	c, problem := r.defined(name)
+	if problem != "" {
+		return configData{}, problem
+	}
+	return configData{values(c.Data), values(c.BinaryData)}, ""
 }
 
-// copyResolved says that the data of a ConfigMap was copied in this rendering.
-func copyResolved(object *Object, objects []Object) bool {
-	from, _ := annotationsOf(object.Content)[annotationCopyFrom].(string)
-	if object.ID.Group != "" || object.ID.Kind != "ConfigMap" {
-		return false
+// defined finds a ConfigMap of the definitions that can be used.
+func (r *references) defined(name string) (c *api.ConfigMap, problem string) {
+	c = r.given[name]
+	r.looked[name] = c
+	switch {
+	case c == nil:
+		return nil, fmt.Sprintf("%s %s is neither rendered by this ResourceSet nor among the definitions: it may be in the live cluster, which renderer does not read",
+			api.KindConfigMap, name)
+	case c.Unusable != nil:
+		return nil, c.Unusable.Error()
 	}
-	return slices.ContainsFunc(objects, func(o Object) bool {
-		return o.ID.Group == "" && o.ID.Kind == "ConfigMap" && o.ID.Namespace+"/"+o.ID.Name == strings.TrimSpace(from) &&
-			annotationsOf(o.Content)[annotationCopyFrom] == nil
-	})
+	return c, ""
 }
 
-// referring are the places of an object whose annotations may refer to others: the
-// object itself and the template of its pods.
-func referring(content map[string]any) [][]string {
-	var places [][]string
-	for _, place := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
-		annotations, _ := at(content, append(slices.Clone(place), "annotations")...).(map[string]any)
-		if annotations[annotationChecksumFrom] != nil || annotations[annotationCopyFrom] != nil {
-			places = append(places, place)
-		}
+func values(texts map[string]string) map[string]any {
+	m := make(map[string]any, len(texts))
+	for key, text := range texts {
+		m[key] = text
 	}
-	return places
+	return m
 }
 
 func at(value any, fields ...string) any {
@@ -103,23 +160,6 @@ func annotationsOf(content map[string]any) map[string]any {
 	return annotations
 }
 
-// checksummed is the object with a checksum beside each checksumFrom whose references
-// are all known.
-func checksummed(content map[string]any, known map[string]map[string]any) map[string]any {
-	for _, place := range referring(content) {
-		path := append(slices.Clone(place), "annotations")
-		annotations := at(content, path...).(map[string]any)
-		refs, ok := annotations[annotationChecksumFrom].(string)
-		if !ok {
-			continue
-		}
-		if sum, _ := checksumOf(refs, known); sum != "" {
-			content = with(content, sum, append(path, annotationChecksum)...)
-		}
-	}
-	return content
-}
-
 // with is a copy of a map with a value at a path; what is beside the path is shared.
 func with(content map[string]any, value any, path ...string) map[string]any {
 	content = maps.Clone(content)
@@ -133,84 +173,4 @@ func with(content map[string]any, value any, path ...string) map[string]any {
 	below, _ := content[path[0]].(map[string]any)
 	content[path[0]] = with(below, value, path[1:]...)
 	return content
-}
-
-// checksumOf is over the data of all objects that refs names, "Kind/namespace/name" each
-// and separated by commas. When it is empty, problem says why.
-func checksumOf(refs string, known map[string]map[string]any) (sum, problem string) {
-	h := sha256.New()
-	n := 0
-	for ref := range strings.SplitSeq(refs, ",") {
-		ref = strings.TrimSpace(ref)
-		if ref == "" {
-			continue
-		}
-		kind, rest, _ := strings.Cut(ref, "/")
-		if namespace, name, ok := strings.Cut(rest, "/"); !ok || namespace == "" || name == "" || strings.Contains(name, "/") || kind != "ConfigMap" && kind != "Secret" {
-			return "", fmt.Sprintf("%q is not of the form ConfigMap/namespace/name or Secret/namespace/name", ref)
-		}
-		content, ok := known[ref]
-		if !ok {
-			return "", fmt.Sprintf("%s is not rendered by this ResourceSet: it may be in the live cluster, which renderer does not read", ref)
-		}
-		n++
-		h.Write([]byte(key(ref)))
-		data := dataOf(content)
-		for _, name := range slices.Sorted(maps.Keys(data)) {
-			h.Write([]byte(key(name, data[name])))
-		}
-	}
-	if n == 0 {
-		return "", "it names nothing"
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), ""
-}
-
-// dataOf is the data of a ConfigMap or Secret, as the API server would have it.
-func dataOf(content map[string]any) map[string]string {
-	data := map[string]string{}
-	secret := content["kind"] == "Secret"
-	add := func(field string, encoded bool) {
-		values, _ := content[field].(map[string]any)
-		for name, value := range values {
-			text, _ := value.(string)
-			if raw, err := base64.StdEncoding.DecodeString(text); encoded && err == nil {
-				text = string(raw)
-			}
-			data[name] = text
-		}
-	}
-	add("data", secret)
-	add("binaryData", true)
-	if secret {
-		add("stringData", false)
-	}
-	return data
-}
-
-// unresolved is why an object's references cannot be followed, or nil.
-func (l *layout) unresolved(object *Object) error {
-	annotations := annotationsOf(object.Content)
-	if from, ok := annotations[annotationCopyFrom]; ok && !copyResolved(object, l.Rendering.Objects) {
-		return l.copyFault(object, from)
-	}
-	if from, ok := annotations[annotationConvertKubeCfg]; ok {
-		return l.fault(object, fmt.Sprintf("the annotation %s: %v wants data of a Secret in the live cluster, which renderer does not read", annotationConvertKubeCfg, from),
-			"write the address and ca.crt of the cluster into the ConfigMap's data: neither is a secret")
-	}
-	for _, place := range referring(object.Content) {
-		from := at(object.Content, append(slices.Clone(place), "annotations", annotationChecksumFrom)...)
-		if from == nil || at(object.Content, append(slices.Clone(place), "annotations", annotationChecksum)...) != nil {
-			continue
-		}
-		known := map[string]map[string]any{}
-		for i := range l.Rendering.Objects {
-			o := &l.Rendering.Objects[i]
-			known[o.ID.Kind+"/"+o.ID.Namespace+"/"+o.ID.Name] = o.Content
-		}
-		_, problem := checksumOf(fmt.Sprint(from), known)
-		return l.fault(object, "the annotation "+annotationChecksumFrom+": "+problem,
-			"render what it names with this ResourceSet, or put a checksum of your own beside it, as in << inputs | toYaml | sha256sum >>")
-	}
-	return nil
 }

@@ -3,6 +3,9 @@
 package expand
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,18 +65,263 @@ func TestReferencesElsewhereAreRefused(t *testing.T) {
 		api.Input{"id": "1", "greeting": "x", "more": "ConfigMap/apps/elsewhere", "source": "settings-1"},
 		api.Input{"id": "2", "greeting": "x", "more": "Pod/apps/x", "source": "settings-2"},
 		api.Input{"id": "3", "greeting": "x", "more": "", "source": "elsewhere"},
-		api.Input{"id": "4", "greeting": "x", "more": "", "source": "settings-4"})
-	kube := configMap("kube", "x", 3)
-	kube.Content["metadata"].(map[string]any)["annotations"] = map[string]any{annotationConvertKubeCfg: "default/capi-kubeconfig"}
-	r.Objects = append(r.Objects, kube)
-	out, err := Layout(LayoutParams{ResourceSet: resourceSet("apps", "app"), Sets: prs("1", "2", "3", "4"), Rendering: r})
+		api.Input{"id": "4", "greeting": "x", "more": "", "source": "settings-4"},
+		api.Input{"id": "5", "greeting": "x", "more": "Secret/apps/x", "source": "settings-5"},
+		api.Input{"id": "6", "greeting": "x", "more": "", "source": "a/b/c"})
+	out, err := Layout(LayoutParams{ResourceSet: resourceSet("apps", "app"), Sets: prs("1", "2", "3", "4", "5", "6"), Rendering: r})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"ConfigMap/apps/elsewhere is not rendered by this ResourceSet", "Pod/apps/x", "live cluster", "convertKubeConfigFrom: default/capi-kubeconfig wants data of a Secret"} {
-		if len(out.Failed) <= i || !strings.Contains(out.Failed[i].Err.Error(), want) {
-			t.Errorf("set %d: want %q, got %v", i+1, want, out.Failed)
+	const neither = "is neither rendered by this ResourceSet nor among the definitions: it may be in the live cluster"
+	for set, want := range map[int]string{
+		0: "checksumFrom: ConfigMap apps/elsewhere " + neither, 1: `checksumFrom: "Pod/apps/x" is not of the form`,
+		2: "copyFrom: ConfigMap apps/elsewhere " + neither, 4: "Secret apps/x is not rendered by this ResourceSet",
+		5: `copyFrom: "apps/a/b/c" is not of the form`,
+	} {
+		if err := failure(out, set); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("set %d: want %q, got %v", set+1, want, err)
 		}
+	}
+	if err := failure(out, 3); err != nil {
+		t.Errorf("set 4: %v", err)
+	}
+	for name, want := range map[string]bool{"apps/elsewhere": true, "apps/settings-4": false} {
+		if found, looked := r.Looked[name]; looked != want || found != nil {
+			t.Errorf("looked for %s: %t, found %v", name, looked, found)
+		}
+	}
+}
+
+func failure(out *Output, set int) error {
+	for _, f := range out.Failed {
+		if f.Set == set {
+			return f.Err
+		}
+	}
+	return nil
+}
+
+// given are ConfigMaps of the definitions.
+func given(t *testing.T, text string) map[string]*api.ConfigMap {
+	t.Helper()
+	defs := api.Parse("maps.yaml", []byte(text))
+	if len(defs.Faults) > 0 || len(defs.ConfigMaps) == 0 {
+		t.Fatalf("no ConfigMaps: %v", defs.Faults)
+	}
+	return defs.ConfigMapsByName()
+}
+
+// rendered renders a template once, without inputs.
+func rendered(t *testing.T, text string, maps map[string]*api.ConfigMap) *Rendering {
+	t.Helper()
+	r := render(t, "resourcesTemplate: |\n  "+strings.ReplaceAll(text, "\n", "\n  ")+"\n", Options{ConfigMaps: maps})
+	if len(r.Failed) > 0 {
+		t.Fatal(r.Failed[0].Err)
+	}
+	return r
+}
+
+// What the definitions hold can be copied, whole; what the same ResourceSet renders wins.
+func TestReferencesToTheDefinitions(t *testing.T) {
+	maps := given(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: both, namespace: apps}
+data: {from: definitions}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shared, namespace: flux-system}
+data: {greeting: hello}
+binaryData: {logo: aGVsbG8=}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: empty, namespace: apps}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: broken, namespace: apps}
+data: {number: 1}
+`)
+	r := rendered(t, `apiVersion: v1
+kind: ConfigMap
+metadata: {name: both, namespace: apps}
+data: {from: rendering}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: flux-system/shared}}
+data: {own: text}
+binaryData: {own: AA==}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/both}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/empty}}
+data: {own: text}
+binaryData: {own: AA==}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: d, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/broken}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: e, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/a}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: f, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/g}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: g, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/f}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: h, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/d}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: of-no-meaning-there, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/d}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/both}}
+`, maps)
+	type content struct {
+		data, binary any
+		refused      string
+	}
+	shared := content{data: map[string]any{"greeting": "hello"}, binary: map[string]any{"logo": "aGVsbG8="}}
+	for i, want := range []content{
+		{data: map[string]any{"from": "rendering"}},
+		shared,
+		{data: map[string]any{"from": "rendering"}},
+		{data: map[string]any{}, binary: map[string]any{"own": "AA=="}}, // as the operator leaves it
+		{refused: "ConfigMap apps/d: the annotation fluxcd.controlplane.io/copyFrom: maps.yaml:20: ConfigMap apps/broken: data.number must be a text"},
+		shared, // by way of another copy
+		{refused: "ConfigMap apps/g does not get its own data"},
+		{refused: "ConfigMap apps/f takes its data from itself"},
+		{refused: "ConfigMap apps/d does not get its own data"},
+		{},
+		{refused: "would put the plain text of a Secret into Git"},
+	} {
+		o := r.Objects[i]
+		if want.refused != "" {
+			if o.Unresolved == nil || !strings.Contains(o.Unresolved.Error(), want.refused) {
+				t.Errorf("%s: want %q, got %v", o.ID, want.refused, o.Unresolved)
+			}
+			continue
+		}
+		if o.Unresolved != nil {
+			t.Errorf("%s: %v", o.ID, o.Unresolved)
+		}
+		equal(t, o.ID.Name+" data", want.data, o.Content["data"])
+		equal(t, o.ID.Name+" binaryData", want.binary, o.Content["binaryData"])
+	}
+	if r.Looked["flux-system/shared"] != maps["flux-system/shared"] || len(r.Looked) != 3 {
+		t.Errorf("looked for %v", r.Looked)
+	}
+}
+
+// The checksum is the operator's: over names and data, each ended by a zero byte, of
+// ConfigMaps and Secrets, wherever an object has metadata.
+func TestChecksumFromTheDefinitions(t *testing.T) {
+	maps := given(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: flux-system}\ndata: {b: two, a: one}\nbinaryData: {c: AAE=}\n")
+	template := `apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly, namespace: apps}
+spec:
+  jobTemplate:
+    spec:
+      template:
+        metadata:
+          annotations:
+            fluxcd.controlplane.io/checksumFrom: ConfigMap/flux-system/shared
+        spec: {containers: []}
+`
+	want := sha256.Sum256([]byte("ConfigMap/flux-system/shared\x00a\x00one\x00b\x00two\x00c\x00\x00\x01\x00"))
+	r := rendered(t, template, maps)
+	place := []string{"spec", "jobTemplate", "spec", "template", "metadata", "annotations", annotationChecksum}
+	equal(t, "checksum", any("sha256:"+hex.EncodeToString(want[:])), at(r.Objects[0].Content, place...))
+	if o := rendered(t, template, nil).Objects[0]; o.Unresolved == nil || at(o.Content, place...) != nil {
+		t.Errorf("without the ConfigMap: %v", o.Unresolved)
+	}
+	own := strings.Replace(template, "            fluxcd", "            fluxcd.controlplane.io/checksum: mine\n            fluxcd", 1)
+	if o := rendered(t, own, nil).Objects[0]; o.Unresolved != nil || at(o.Content, place...) != "mine" {
+		t.Errorf("with a checksum of one's own: %v", o.Unresolved)
+	}
+}
+
+// References that need no inputs are found in templates of both kinds, with their lines.
+func TestLiterals(t *testing.T) {
+	rs, _ := parseOne(t, specText(`
+inputsFrom: [{name: from}]
+resources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: own
+      namespace: apps
+      annotations:
+        fluxcd.controlplane.io/copyFrom: apps/a
+resourcesTemplate: |
+  # fluxcd.controlplane.io/copyFrom: apps/comment
+  metadata: {annotations: {fluxcd.controlplane.io/copyFrom: "apps/<< inputs.x >>"}}
+  metadata: {annotations: {"fluxcd.controlplane.io/copyFrom": apps/b}}
+  annotations:
+    fluxcd.controlplane.io/checksumFrom: |
+      ConfigMap/apps/own, ConfigMap/apps/c,
+      Secret/apps/d, ConfigMap/apps/<< inputs.x >>, ConfigMap/apps/e
+    fluxcd.controlplane.io/other: x
+    fluxcd.controlplane.io/checksumFrom: 'ConfigMap/apps/f'
+`))
+	p, err := Compile(rs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range p.Literals() {
+		got = append(got, fmt.Sprintf("%d %s", l.Pos.Line, l.Name))
+	}
+	equal(t, "literals", []string{"15 apps/a", "19 apps/b", "21 apps/c", "21 apps/e", "25 apps/f"}, got)
+}
+
+// A kubeconfig gives its cluster's address and authority, if it holds no credential.
+func TestConvertKubeConfig(t *testing.T) {
+	kubeconfig := func(name, key, users, server, ca string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: apps}\ndata:\n  " + key + ": |\n" +
+			"    clusters: [{name: a, cluster: {server: \"" + server + "\", certificate-authority-data: " + ca + "}}]\n    users: " + users + "\n---\n"
+	}
+	maps := given(t, kubeconfig("good", "kubeconfig", "[{name: x}]", "https://a:6443", "Y2E=")+kubeconfig("value", "value", "", "https://b", "Y2E=")+
+		kubeconfig("key", "mine", "[]", "https://c", "Y2E=")+kubeconfig("token", "kubeconfig", "[{name: x, user: {token: hunter2}}]", "https://d", "Y2E=")+
+		kubeconfig("in-address", "kubeconfig", "[]", "https://x:hunter2@d", "Y2E=")+kubeconfig("no-ca", "kubeconfig", "[]", "https://d", "''")+
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: apps}\ndata: {kubeconfig: 'hunter2: ['}\n")
+	for from, want := range map[string]string{
+		"apps/good": "https://a:6443", "apps/value": "https://b", "apps/key:mine": "https://c", "apps/key": "has no data kubeconfig or value",
+		"apps/token": "its kubeconfig holds credentials", "apps/in-address": "its kubeconfig holds credentials", "apps/no-ca": "no certificate-authority-data",
+		"apps/other": "no kubeconfig", "default/capi-kubeconfig": "default/capi-kubeconfig wants data of a Secret in the live cluster",
+	} {
+		template := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: apps, annotations: {fluxcd.controlplane.io/convertKubeConfigFrom: \"" + from + "\"}}\n"
+		o := rendered(t, template, maps).Objects[0]
+		if !strings.HasPrefix(want, "https:") {
+			if o.Unresolved == nil || !strings.Contains(o.Unresolved.Msg, want) || strings.Contains(o.Unresolved.Error(), "hunter2") {
+				t.Errorf("%s: want %q, got %v", from, want, o.Unresolved)
+			}
+			o = rendered(t, template+"data: {address: mine, ca.crt: mine}\n", maps).Objects[0]
+			if o.Unresolved != nil {
+				t.Errorf("%s, with data of its own: %v", from, o.Unresolved)
+			}
+			continue
+		}
+		equal(t, from, any(map[string]any{"address": want, "ca.crt": "ca"}), o.Content["data"])
+		o = rendered(t, template+"data: {address: mine, more: text}\n", maps).Objects[0]
+		equal(t, from, any(map[string]any{"address": "mine", "ca.crt": "ca", "more": "text"}), o.Content["data"])
 	}
 }
 

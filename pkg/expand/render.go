@@ -17,9 +17,12 @@ import (
 	"resourceset.example/renderer/pkg/api"
 )
 
-// Options say how strictly Render judges what comes out.
+// Options say how strictly Render judges what comes out, and what it may take from elsewhere.
 type Options struct {
 	Structure StructureGuard
+	// ConfigMaps are those of the definitions, by "namespace/name", for objects that
+	// take data from them.
+	ConfigMaps map[string]*api.ConfigMap
 }
 
 // StructureGuard says what happens when an input value changes the structure of
@@ -48,7 +51,7 @@ func (p *Program) Render(ctx context.Context, sets []Set, opts Options) *Renderi
 	if err := ctx.Err(); err != nil {
 		return &Rendering{Failed: []SetError{{Set: -1, Err: err}}}
 	}
-	return p.assemble(jobs, results, len(sets) > 0)
+	return p.assemble(jobs, results, len(sets) > 0, opts)
 }
 
 // hasInputs says that the ResourceSet is rendered once per input set, if there are any.
@@ -87,7 +90,7 @@ func (p *Program) renderAll(ctx context.Context, sets []Set, opts Options) []set
 
 // assemble puts the objects into the operator's order: part by part, in each part
 // set by set. The first object of an identity wins.
-func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rendering {
+func (p *Program) assemble(sets []Set, results []setResult, withSets bool, opts Options) *Rendering {
 	r := &Rendering{}
 	failed := make(map[int]error)
 	for i := range results {
@@ -102,7 +105,7 @@ func (p *Program) assemble(sets []Set, results []setResult, withSets bool) *Rend
 		merge = p.merge(sets, results, failed, withSets)
 	}
 	r.Objects = merge.objects
-	resolveReferences(r.Objects)
+	r.Looked = resolveReferences(p.rs, r.Objects, opts.ConfigMaps)
 	r.Warnings = append(r.Warnings, merge.warnings...)
 	if merge.err != nil {
 		r.Objects = nil

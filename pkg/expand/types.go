@@ -64,6 +64,8 @@ type Object struct {
 	Sets []int
 	// Static says that no input is part of the object's identity, as written in the template.
 	Static bool
+	// Unresolved is what it wants of other objects and cannot have, or nil. Layout refuses it.
+	Unresolved *api.Fault
 }
 
 // A SetError is why one input set could not be rendered.
@@ -82,4 +84,7 @@ type Rendering struct {
 	// Warnings are doubts about the output that do not stop it, each with position,
 	// object and hint: a text that YAML re-types, a repeated object that was dropped.
 	Warnings []*api.Fault
+	// Looked are the ConfigMaps of the definitions that the objects refer to, by
+	// "namespace/name", nil for one that is not there. The rendering follows from these, too.
+	Looked map[string]*api.ConfigMap
 }

@@ -97,6 +97,9 @@ func (w *walk) collect(at string, fs *kustomizeFS, objects resmap.ResMap, defs *
 			continue
 		}
 		file := fs.originOf(res)
+		if res.GetKind() == api.KindConfigMap && file == "" {
+			file = at // made by a generator: no file has its lines
+		}
 		if file == "" {
 			file = known.search(fs.read, res.GetKind(), res.GetName(), at)
 		}
