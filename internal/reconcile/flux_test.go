@@ -240,6 +240,12 @@ func TestFluxDependsOn(t *testing.T) {
 			t.Errorf("%s: no %q in\n%s", name, want, object)
 		}
 	}
+	// While a gate waits it holds a worker of kustomize-controller, so it never does for long.
+	for _, want := range []string{"  timeout: 30s\n", "  retryInterval: 1m0s\n"} {
+		if object := gate("e"); !strings.Contains(object, want) {
+			t.Errorf("no %q in\n%s", want, object)
+		}
+	}
 	w.lists("apps/e/_flux/gate")
 }
 

@@ -22,8 +22,14 @@ const (
 // defaultTimeout is the operator's.
 const defaultTimeout = "5m0s"
 
-// gateRetry is how soon a dependency that was not there is looked for again.
-const gateRetry = "1m0s"
+// A gate that has to wait holds one of the few workers of kustomize-controller (4 unless
+// its flags say otherwise) until its timeout: with a usual one, a handful of gates would
+// stop all that the controller does, also what they wait for. So a gate looks for as
+// short as Flux allows, and stays away for twice as long.
+const (
+	gateTimeout = "30s" // kustomize-controller takes no less
+	gateRetry   = "1m0s"
+)
 
 // fluxFiles are all files below "_flux" that a lock with a section for Flux stands
 // for: path below the ResourceSet's folder to content.
@@ -189,7 +195,7 @@ func (w *fluxWriter) spec(part FluxPart, before []any) map[string]any {
 func (w *fluxWriter) gate(name string, dep api.Dependency) {
 	w.files[fluxDir+"/"+gateDir+"/"+kustomizationFile] = Kustomization(nil)
 	spec := w.base(gateDir)
-	spec["retryInterval"] = gateRetry
+	spec["timeout"], spec["retryInterval"] = gateTimeout, gateRetry
 	check := texts("apiVersion", dep.APIVersion, "kind", dep.Kind, "name", dep.Name, "namespace", dep.Namespace)
 	spec["healthChecks"] = []any{check}
 	expr := dep.ReadyExpr
