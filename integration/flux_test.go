@@ -39,6 +39,11 @@ func TestFlux(t *testing.T) {
 	f.withFlux(t)
 	t.Run("Tenants", f.tenants)
 	t.Run("GitHub", f.gitHub)
+	t.Run("Parts", f.parts)
+	t.Run("Rights", f.rights)
+	t.Run("Marks", f.marks)
+	t.Run("Order", f.order)
+	t.Run("Rule15", f.jumps)
 	t.Run("Outages", f.outages)
 }
 

@@ -86,21 +86,24 @@ func (g *gitServer) breaks(f trouble) {
 
 // A setup is one renderer of a world: what its configuration says.
 type setup struct {
-	w      *world
-	name   string // of its files in the world's folder
-	url    string
-	source string
-	target string
-	state  string
-	every  string // pace of the providers
-	auth   string
-	extra  string
+	w       *world
+	name    string // of its files in the world's folder
+	url     string
+	source  string
+	branch  string // of the definitions; that of the manifests is main
+	target  string
+	state   string
+	every   string // pace of the providers
+	auth    string
+	flux    string // target.flux; empty is none
+	secrets string // more of secrets, as in a flow mapping
+	extra   string
 }
 
 // renderer is a setup with everything usual.
 func (w *world) renderer(name string) *setup {
 	w.t.Helper()
-	s := &setup{w: w, name: name, url: w.git.URL + "/" + filepath.Base(w.repo.Dir), source: definitions, target: generated,
+	s := &setup{w: w, name: name, url: w.git.URL + "/" + filepath.Base(w.repo.Dir), source: definitions, branch: "main", target: generated,
 		state: filepath.Join(w.dir, name+"-state"), every: "1s"}
 	return s
 }
@@ -112,22 +115,28 @@ func (s *setup) config() string {
 	if s.auth != "" {
 		auth = fmt.Sprintf("\n  auth: {secret: %s}", s.auth)
 	}
+	flux := ""
+	if s.flux != "" {
+		flux = "\n  flux: " + s.flux
+	}
 	file := filepath.Join(s.w.dir, s.name+".yaml")
 	s.w.write(s.name+".yaml", fmt.Sprintf(`source:
   url: %s
+  branch: %s
   path: %s
   interval: 1s%s
 target:
+  branch: main
   path: %s
   commit:
-    author: {name: renderer, email: renderer@example.com}
+    author: {name: renderer, email: renderer@example.com}%s
 prune: {maxRemovals: 100000, maxRemovalsPercent: 100, maxRemovalsTotal: 100000}
 inputs: {schedule: "@every %s"}
-secrets: {directory: %q}
+secrets: {directory: %q, %s}
 state: {directory: %q}
 server: {listen: "127.0.0.1:0"}
 log: {level: info, format: json}
-%s`, s.url, s.source, auth, s.target, s.every, filepath.Join(s.w.dir, "secrets"), s.state, s.extra))
+%s`, s.url, s.branch, s.source, auth, s.target, flux, s.every, filepath.Join(s.w.dir, "secrets"), s.secrets, s.state, s.extra))
 	return file
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,6 +178,29 @@ func (c *Client) Delete(ctx context.Context, ref Ref) error {
 	})
 }
 
+// Annotate sets an annotation of an object, whoever else writes to the object.
+func (c *Client) Annotate(ctx context.Context, ref Ref, key, value string) error {
+	return c.merge(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+}
+
+// SetStatus sets the fields of an object's status, as its controller would.
+func (c *Client) SetStatus(ctx context.Context, ref Ref, status map[string]any) error {
+	return c.merge(ctx, ref, map[string]any{"status": status}, "status")
+}
+
+func (c *Client) merge(ctx context.Context, ref Ref, content map[string]any, subresources ...string) error {
+	of, err := c.resource(ref.APIVersion, ref.Kind, ref.Namespace)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	_, err = of.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, subresources...)
+	return err
+}
+
 // CreateNamespace makes a namespace, unless it exists.
 func (c *Client) CreateNamespace(ctx context.Context, name string) error {
 	return c.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: "+name+"\n")
@@ -203,12 +227,19 @@ func until(ctx context.Context, what string, condition func() (bool, error)) err
 // Ready is the status of an object's condition of that name: "True", "False",
 // "Unknown", or empty.
 func Ready(o *unstructured.Unstructured) string {
+	status, _, _ := ReadyWhy(o)
+	return status
+}
+
+// ReadyWhy is Ready with the reason and the message.
+func ReadyWhy(o *unstructured.Unstructured) (status, reason, message string) {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, one := range conditions {
 		if c, ok := one.(map[string]any); ok && c["type"] == "Ready" {
-			status, _ := c["status"].(string)
-			return status
+			status, _ = c["status"].(string)
+			reason, _ = c["reason"].(string)
+			message, _ = c["message"].(string)
 		}
 	}
-	return ""
+	return status, reason, message
 }

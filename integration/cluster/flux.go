@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"resourceset.example/renderer/integration/process"
 )
@@ -21,7 +24,8 @@ func (c *Cluster) StartFlux(ctx context.Context) error {
 		return err
 	}
 	if c.Kustomize, err = c.controller("kustomize-controller", c.ports.kustomizeHealth, c.ports.kustomizeMetrics,
-		"--requeue-dependency", "1s"); err != nil {
+		"--requeue-dependency", "1s",
+		"--kube-api-qps", "1000", "--kube-api-burst", "2000"); err != nil {
 		return err
 	}
 	if err := c.StartSource(ctx); err != nil {
@@ -111,6 +115,19 @@ spec:
   prune: true
   sourceRef: {kind: GitRepository, name: NAME}
 `))
+}
+
+// Reconcile has Flux look at one of its objects now, as `flux reconcile` does.
+func (c *Cluster) Reconcile(ctx context.Context, ref Ref) error {
+	return c.Annotate(ctx, ref, "reconcile.fluxcd.io/requestedAt", time.Now().Format(time.RFC3339Nano))
+}
+
+// HasApplied says that a Kustomization, as it is now, has applied a commit, and is ready.
+func HasApplied(o *unstructured.Unstructured, commit string) bool {
+	status, _ := o.Object["status"].(map[string]any)
+	applied, _ := status["lastAppliedRevision"].(string)
+	generation, _ := status["observedGeneration"].(int64)
+	return strings.HasSuffix(applied, "@sha1:"+commit) && generation == o.GetGeneration() && Ready(o) == "True"
 }
 
 // Unfollow ends it: Flux deletes what it applied.
