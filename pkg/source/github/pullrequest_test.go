@@ -437,7 +437,17 @@ func FuzzPage(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
+	f.Add([]byte(`[{"name":"main","commit":{"sha":"b"}},{"name":"","commit":null}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, decode := range []listing.Decode[provider.Ref]{decodeBranch, decodeTag} {
+			if p, err := listing.Array(body, "refs", notARepository, decode); err == nil {
+				for i, ref := range p.Items {
+					if ref.Name == "" || ref.SHA == "" || p.Keys[i] != ref.Name {
+						t.Fatalf("%q: item %d is %+v", body, i, ref)
+					}
+				}
+			}
+		}
 		p, err := listing.Array(body, "pull requests", notARepository, decodePullRequest)
 		if err != nil {
 			if provider.ReasonOf(err) != provider.Implausible {

@@ -12,6 +12,9 @@
 //	branch, tag   the name
 //	sha           the commit that it points to; of an annotated tag, the one it is about
 //
+// What a tag is of is not in that list: the sha of one that is of a file or folder is
+// that object's name, and only filter.excludeTag leaves it out.
+//
 // A GitRepositoryPath exports one input set for each folder, and for each YAML or
 // JSON file, whose path matches, at one revision, by path:
 //

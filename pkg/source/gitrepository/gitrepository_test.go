@@ -112,6 +112,26 @@ func TestRefs(t *testing.T) {
 	}
 }
 
+// A list of refs does not say what a tag is of: the name of a folder or file looks like
+// that of a commit. It is exported as what it is, and a filter leaves it out.
+func TestTagOfAFile(t *testing.T) {
+	server := forgetest.NewGit()
+	defer server.Close()
+	server.SetRef("refs/heads/main", sha("main"), "")
+	server.SetRef("refs/tags/v1.0.0", sha("1"), "")
+	server.SetRef("refs/tags/signing-key", sha("tag object"), sha("file"))
+	cfg := config("", server.URL+"/acme/app.git")
+	tags, err := NewTags(cfg)
+	if got := providertest.Fetch(t, tags, err); providertest.Texts(got, "tag") != "v1.0.0 signing-key" || got.Inputs[1]["sha"] != sha("file") {
+		t.Errorf("got %v", got.Inputs)
+	}
+	cfg.Object.Spec.Filter.ExcludeTag = "^signing-key$"
+	tags, err = NewTags(cfg)
+	if got := providertest.Texts(providertest.Fetch(t, tags, err), "tag"); got != "v1.0.0" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // FR-101: all that look at one repository ask once.
 func TestShared(t *testing.T) {
 	server := forgetest.NewGit()
@@ -201,9 +221,22 @@ func TestPaths(t *testing.T) {
 	})
 	repo.Git("tag", "v1", "main")
 	repo.Git("-c", "user.name=a", "-c", "user.email=a@example.com", "tag", "-a", "-m", "x", "v1-annotated", "main")
+	repo.Git("tag", "of-a-file", "main:apps/README.md")
+	repo.Git("tag", "of-a-folder", "main:apps")
 	url := repo.HTTP(testUser, testPassword)
 	cfg := config(api.TypeGitRepositoryPath, url)
 	cfg.Secret = provider.Secret{"username": []byte(testUser), "password": []byte(testPassword)}
+	t.Run("a revision that is no commit", func(t *testing.T) {
+		for _, tag := range []string{"of-a-file", "of-a-folder"} {
+			cfg := config(api.TypeGitRepositoryPath, url)
+			cfg.Secret = provider.Secret{"username": []byte(testUser), "password": []byte(testPassword)}
+			cfg.Object.Spec.Filter.IncludePath, cfg.Object.Spec.Revision = []string{"apps/*"}, tag
+			p, err := NewPaths(cfg)
+			if got := providertest.Failure(t, p, err); got.Reason != provider.Misconfigured || !strings.Contains(got.Error(), tag) {
+				t.Errorf("%s: got %v (%s), hint %q", tag, got, got.Reason, got.Hint)
+			}
+		}
+	})
 	for name, test := range map[string]struct {
 		include, exclude []string
 		revision, want   string

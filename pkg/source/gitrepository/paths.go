@@ -120,6 +120,12 @@ func (p *Paths) read(ctx context.Context, commit plumbing.Hash) ([]provider.Item
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the folder for temporary files
 	snapshot, done, err := p.repo.remote.Read(ctx, commit, dir, maxCommit)
+	if revision := p.object.Spec.Revision; revision != "" && errors.Is(err, plumbing.ErrObjectNotFound) {
+		return nil, &provider.Error{
+			Reason: provider.Misconfigured, Msg: fmt.Sprintf("revision %q is that of a file or folder, not of a commit", revision),
+			Hint: "spec.revision is a branch, a tag of a commit, or a whole commit hash; the last good list stands",
+		}
+	}
 	if err != nil {
 		return nil, describe(err)
 	}

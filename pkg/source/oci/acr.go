@@ -173,11 +173,14 @@ func (l *acrLogin) refused(err error) error {
 	return &described
 }
 
+// oneWord is what any token is made of.
+var oneWord = regexp.MustCompile(`^[!-~]+$`)
+
 func decodeRefreshToken(body []byte) (string, error) {
 	var answer struct {
 		RefreshToken string `json:"refresh_token"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.RefreshToken == "" {
+	if err := json.Unmarshal(body, &answer); err != nil || !oneWord.MatchString(answer.RefreshToken) {
 		return "", &provider.Error{
 			Reason: provider.Implausible, Msg: "the registry's token exchange gave no token",
 			Hint: "check that spec.url is a registry of ACR; the last good list stands",
