@@ -44,6 +44,7 @@ func TestFlux(t *testing.T) {
 	t.Run("Marks", f.marks)
 	t.Run("Order", f.order)
 	t.Run("Rule15", f.jumps)
+	t.Run("Migration", f.migration)
 	t.Run("Outages", f.outages)
 }
 

@@ -85,11 +85,27 @@ func (c *Client) ApplyIn(ctx context.Context, namespace, text string) error {
 		return err
 	}
 	for _, doc := range docs {
-		if err := c.apply(ctx, namespace, []byte(doc)); err != nil {
+		if err := c.apply(ctx, manager, namespace, []byte(doc)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ApplyAs applies one document as somebody else: an object that says nothing but who it
+// is gives up all that they owned of it.
+func (c *Client) ApplyAs(ctx context.Context, manager, doc string) error {
+	return c.apply(ctx, manager, "default", []byte(doc))
+}
+
+// MergePatch changes a few fields of an object, or of a subresource, as somebody else.
+func (c *Client) MergePatch(ctx context.Context, manager string, ref Ref, patch string, subresource ...string) error {
+	of, err := c.resource(ref.APIVersion, ref.Kind, ref.Namespace)
+	if err != nil {
+		return err
+	}
+	_, err = of.Patch(ctx, ref.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresource...)
+	return err
 }
 
 // Split is the documents of a YAML text that have an object in them.
@@ -114,7 +130,7 @@ func Split(text string) ([]string, error) {
 	}
 }
 
-func (c *Client) apply(ctx context.Context, namespace string, doc []byte) error {
+func (c *Client) apply(ctx context.Context, manager, namespace string, doc []byte) error {
 	var o metav1.PartialObjectMetadata
 	if err := yaml.Unmarshal(doc, &o); err != nil {
 		return err
