@@ -29,12 +29,13 @@ type handed struct {
 	sync      *cluster.Sync
 	namespace string
 	uids      map[string]types.UID // of the ConfigMaps that were there at the last look
+	owner     map[string]string    // the Kustomization that applied each, for kept
 }
 
 // hand is a fleet with target.flux, that Flux does not follow yet.
 func (f *fleet) hand(t *testing.T, name string) *handed {
 	t.Helper()
-	h := &handed{fleet: f, t: t, w: newWorld(t), namespace: name, uids: map[string]types.UID{}}
+	h := &handed{fleet: f, t: t, w: newWorld(t), namespace: name, uids: map[string]types.UID{}, owner: map[string]string{}}
 	h.setup = h.w.renderer("renderer")
 	h.sync = &cluster.Sync{Name: name, URL: h.setup.url, Branch: "main", Path: generated}
 	h.setup.flux = h.flux("1s")

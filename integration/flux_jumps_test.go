@@ -3,6 +3,9 @@
 package integration
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,4 +69,99 @@ func (f *fleet) jumps(t *testing.T) {
 	h.comes("hand over to Flux Kustomizations")
 	h.settles()
 	h.owned("b=tool-two", "e=other", "f=tool-one", "g=other")
+}
+
+// upsets is rule 15 when Flux misses commits, or is killed in the middle of them, and
+// when another version of renderer takes over.
+func (f *fleet) upsets(t *testing.T) {
+	h := f.hand(t, "upsets")
+	h.define(map[string]string{"app": fixed("app", "", "a b c"), "two": fixed("two", "", "d")})
+	h.start()
+	h.settles()
+	h.owned("a=app", "b=app", "c=app", "d=two")
+
+	t.Log("of five commits Flux sees the last, and everybody is new")
+	f.Source.Kill()
+	for _, sets := range []map[string]string{
+		{"app": fixed("app", "", "one: a b", "two: c")},
+		{"app": fixed("prog", "", "uno: a", "two: b c")},
+		{"app": fixed("prog", "", "uno: a", "two: b"), "two": fixed("two", "", "c d")},
+		{"app": fixed("prog", "", "b a"), "two": fixed("two", "", "last: c d")},
+	} {
+		h.define(sets)
+		h.setup.once(0)
+	}
+	on := h.setup.flux
+	h.setup.flux = ""
+	h.setup.once(0)
+	f.Kustomize.Kill()
+	must(t, f.StartSource(soon(t)))
+	must(t, f.StartKustomize(soon(t)))
+	h.settles()
+	h.owned("a=upsets", "b=upsets", "c=upsets", "d=upsets")
+
+	t.Log("target.flux goes on, and nobody is there at the second commit")
+	h.setup.flux = on
+	h.pass()
+	f.Kustomize.Kill()
+	h.comes("hand over to Flux Kustomizations")
+	must(t, f.StartKustomize(soon(t)))
+	h.settles()
+	h.owned("a=prog", "b=prog", "c=two-last", "d=two-last")
+
+	t.Log("kustomize-controller is killed as soon as it has changed its Kustomizations")
+	h.define(map[string]string{"app": fixed("prog", "", "one: a", "two: b"), "two": fixed("three", "", "c d")})
+	h.setup.once(0)
+	h.applied(t, h.sync, h.w.repo.Head("main"))
+	f.Kustomize.Kill()
+	must(t, f.StartKustomize(soon(t)))
+	h.settles()
+	h.owned("a=prog-one", "b=prog-two", "c=three", "d=three")
+
+	t.Log("another version of renderer finds a record as older ones wrote it")
+	names := func() string { return owners(h.lives("a", "b", "c", "d")) }
+	before := names()
+	h.setup.program = filepath.Join(t.TempDir(), "renderer")
+	must(t, buildProgram(h.setup.program, "99.0.0"))
+	must(t, os.RemoveAll(h.setup.state))
+	h.setup.once(0)
+	lock := generated + "/upsets/three/inputs.lock"
+	var older []string
+	for line := range strings.Lines(h.w.repo.Read("main", lock)) {
+		if !strings.HasPrefix(line, "checksum: ") {
+			older = append(older, line)
+		}
+	}
+	h.w.repo.Commit("main", "Write a record as before checksums", map[string]string{lock: strings.Join(older, "")})
+	must(t, os.RemoveAll(h.setup.state))
+	h.pass()
+	if after := names(); after != before {
+		t.Errorf("%s, before: %s", after, before)
+	}
+
+	t.Log("what is retired goes in the end")
+	eventually(t, "nothing is retired", func() bool {
+		h.setup.once(0)
+		for _, file := range h.w.repo.Files("main") {
+			if strings.HasSuffix(file, "/inputs.lock") && strings.Contains(h.w.repo.Read("main", file), "\n  retired:") {
+				return false
+			}
+		}
+		return true
+	})
+	h.settles()
+	if after := names(); after != before {
+		t.Errorf("%s, before: %s", after, before)
+	}
+	f.names(t, kustomizeAPI, "Kustomization", h.namespace, h.part("prog", "one"), h.part("prog", "two"), "resourceset-three")
+}
+
+// owners are the Kustomizations that applied objects last.
+func owners(objects map[string]kubeObject) string {
+	var texts []string
+	for name, o := range objects {
+		texts = append(texts, name+"="+o.GetLabels()[ownerName])
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
 }

@@ -44,8 +44,10 @@ func TestFlux(t *testing.T) {
 	t.Run("Marks", f.marks)
 	t.Run("Order", f.order)
 	t.Run("Rule15", f.jumps)
+	t.Run("Rule15Upsets", f.upsets)
 	t.Run("Migration", f.migration)
 	t.Run("Outages", f.outages)
+	t.Run("Large", f.large) // Flux is busy afterwards with deleting what it made
 }
 
 func newFleet(t *testing.T) *fleet {

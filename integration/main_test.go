@@ -36,10 +36,7 @@ func withProgram(run func() int) int {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "renderer")
-	build := exec.Command("go", "build", "-C", "..", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/renderer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
+	if err := buildProgram(file, ""); err != nil {
 		fmt.Fprintln(os.Stderr, "build of the program:", err)
 		return 1
 	}
@@ -48,6 +45,18 @@ func withProgram(run func() int) int {
 		return 1
 	}
 	return run()
+}
+
+// buildProgram builds the program as a version that it says it is.
+func buildProgram(file, version string) error {
+	flags := "-s -w"
+	if version != "" {
+		flags += " -X main.version=" + version
+	}
+	build := exec.Command("go", "build", "-C", "..", "-trimpath", "-ldflags", flags, "-o", file, "./cmd/renderer")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	return build.Run()
 }
 
 // number is a whole number from the environment.

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,7 @@ type setup struct {
 	auth    string
 	flux    string // target.flux; empty is none
 	secrets string // more of secrets, as in a flow mapping
+	program string // empty: the one that is tested
 	extra   string
 }
 
@@ -229,7 +231,7 @@ spec:
 
 // command is the program with an environment of its own.
 func (s *setup) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program(), args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(s.program, program()), args...)
 	cmd.Dir = s.w.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.w.dir, "TMPDIR=" + os.TempDir()}
 	return cmd
