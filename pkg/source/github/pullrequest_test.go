@@ -25,8 +25,6 @@ import (
 
 const testToken = "ghp_t0k3n/of+the test"
 
-func newFetcher(cfg provider.Config) (providertest.Fetcher, error) { return NewPullRequests(cfg) }
-
 // podinfo starts a server with the repository of the seed.
 func podinfo(t *testing.T) (*forgetest.GitHub, *forgetest.Repo, provider.Config) {
 	t.Helper()
