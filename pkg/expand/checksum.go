@@ -17,7 +17,7 @@ import (
 
 // sum puts checksums into an object, beside every checksumFrom.
 func (r *references) sum(o *Object) {
-	if !wantsSum(o.Content) {
+	if !o.wantsSum() {
 		return
 	}
 	content, problem := r.summed(o.Content)

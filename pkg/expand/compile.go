@@ -47,6 +47,8 @@ type part struct {
 	// flow says that the text may hold lists or maps in flow style around placeholders.
 	flow bool
 	form *form // a faster way to the same objects, or nil
+	// sumless says that the item holds no checksumFrom. A form adds no keys.
+	sumless bool
 	// mutates says that the template calls a function that changes its argument.
 	mutates bool
 	// static are the identities that the template writes without any placeholder.

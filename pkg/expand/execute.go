@@ -121,7 +121,11 @@ func (w *worker) renderPart(n int) ([]Object, error) {
 	if part.form != nil {
 		if content, ok := w.fill(n); ok {
 			// Every value went into the place of one text: there is nothing to judge.
-			return part.objectsIn([]any{content})
+			objects, err := part.objectsIn([]any{content})
+			for i := range objects {
+				objects[i].sumless = part.sumless
+			}
+			return objects, err
 		}
 	}
 	text, err := w.execute(n)

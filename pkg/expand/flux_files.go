@@ -265,13 +265,15 @@ func substituted(data []byte) bool {
 	return bytes.Contains(data, []byte("${")) || bytes.Contains(data, []byte("$$"))
 }
 
-// fluxAnnotations are the operator's annotations that Flux knows by another name.
-func fluxAnnotations(content map[string]any) map[string]any {
+// fluxAnnotations are the operator's annotations that Flux knows by another name: those
+// of the object, and force of the ResourceSet, which is for all of its objects.
+func fluxAnnotations(content map[string]any, ofSet map[string]string) map[string]any {
 	metadata, _ := content["metadata"].(map[string]any)
 	var missing []string
 	for own, flux := range map[string]string{annotationPrune: annotationFluxPrune, annotationForce: annotationFluxForce} {
 		want := map[string]string{annotationPrune: "disabled", annotationForce: "enabled"}[own]
-		if !marked(metadata, own, want) || marked(metadata, flux, "") {
+		wanted := marked(metadata, own, want) || own == annotationForce && strings.EqualFold(ofSet[own], want)
+		if !wanted || marked(metadata, flux, "") {
 			continue
 		}
 		missing = append(missing, flux, want)

@@ -56,7 +56,7 @@ func (l *layout) encode() ([]SetError, error) {
 // neither break the build nor pull in a value of the cluster, so Flux is told to leave
 // such an object alone.
 func (l *layout) manifest(object Object, substitute bool) ([]byte, error) {
-	object.Content = fluxAnnotations(object.Content)
+	object.Content = fluxAnnotations(object.Content, l.ResourceSet.Annotations)
 	data, err := l.Encode(object)
 	if err != nil || substitute || !substituted(data) {
 		return data, err

@@ -57,6 +57,7 @@ func (p *Program) parse(part *part, funcs template.FuncMap) error {
 		}
 	}
 	part.form = newForm(part, funcs)
+	part.sumless = part.form != nil && !wantsSum(part.item)
 	if part.tmpl.Tree == nil { // nothing but definitions, or nothing at all
 		part.tmpl.Tree = &parse.Tree{Name: part.path, Root: &parse.ListNode{NodeType: parse.NodeList}}
 	}

@@ -33,7 +33,7 @@ type references struct {
 // resolveReferences fills in what objects want of others. What cannot be had is noted at
 // the object. It returns what was looked for among the definitions.
 func resolveReferences(rs *api.ResourceSet, objects []Object, given map[string]*api.ConfigMap) map[string]*api.ConfigMap {
-	if !slices.ContainsFunc(objects, func(o Object) bool { return refers(o.Content) }) {
+	if !slices.ContainsFunc(objects, func(o Object) bool { return o.refers() }) {
 		return nil
 	}
 	r := &references{rs: rs, rendered: map[string]*Object{}, given: given, looked: map[string]*api.ConfigMap{}, copying: map[*Object]bool{}}
@@ -55,9 +55,16 @@ func resolveReferences(rs *api.ResourceSet, objects []Object, given map[string]*
 }
 
 // refers says whether an object has any of the annotations, where they count.
-func refers(content map[string]any) bool {
-	annotations := annotationsOf(content)
-	return annotations[annotationCopyFrom] != nil || annotations[annotationConvertKubeCfg] != nil || wantsSum(content)
+func (o *Object) refers() bool {
+	annotations := annotationsOf(o.Content)
+	return annotations[annotationCopyFrom] != nil || annotations[annotationConvertKubeCfg] != nil || o.wantsSum()
+}
+
+func (o *Object) wantsSum() bool {
+	if o.sumless {
+		return annotationsOf(o.Content)[annotationChecksumFrom] != nil
+	}
+	return wantsSum(o.Content)
 }
 
 // refuse notes the first thing that an object cannot have.

@@ -292,6 +292,34 @@ resourcesTemplate: |
 	equal(t, "literals", []string{"15 apps/a", "19 apps/b", "21 apps/c", "21 apps/e", "25 apps/f"}, got)
 }
 
+// Items of spec.resources are looked through only if they can refer to anything; what
+// spec.commonMetadata adds is seen all the same.
+func TestChecksumsOfItems(t *testing.T) {
+	const item = `
+inputs: [{tenant: a}]
+commonMetadata: {annotations: {COMMON}}
+resources:
+  - apiVersion: batch/v1
+    kind: Job
+    metadata: {name: "job-<< inputs.tenant >>", namespace: apps}
+    spec: {template: {metadata: {annotations: {x: "<< inputs.tenant >>", OWN}}}}
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "m-<< inputs.tenant >>", namespace: apps}
+`
+	from := annotationChecksumFrom + `: "ConfigMap/apps/m-<< inputs.tenant >>"`
+	for _, c := range []struct{ common, own string }{{"a: b", from}, {strings.Replace(from, "<< inputs.tenant >>", "a", 1), "a: b"}, {"a: b", "a: b"}} {
+		r := render(t, strings.NewReplacer("COMMON", c.common, "OWN", c.own).Replace(item), Options{})
+		if len(r.Failed) > 0 || len(r.Objects) != 2 {
+			t.Fatalf("%v, %d objects", r.Failed, len(r.Objects))
+		}
+		o := r.Objects[0]
+		inTemplate := at(o.Content, "spec", "template", "metadata", "annotations", annotationChecksum)
+		equal(t, "sums of "+c.common+" and "+c.own, []bool{c.own == from, strings.Contains(c.common, "checksumFrom")},
+			[]bool{inTemplate != nil, annotationsOf(o.Content)[annotationChecksum] != nil})
+	}
+}
+
 // A kubeconfig gives its cluster's address and authority, if it holds no credential.
 func TestConvertKubeConfig(t *testing.T) {
 	kubeconfig := func(name, key, users, server, ca string) string {
@@ -353,6 +381,20 @@ func TestFluxAnnotationsOfObjects(t *testing.T) {
 			if !strings.Contains(text, mark) {
 				t.Errorf("no %s in\n%s", mark, text)
 			}
+		}
+	}
+}
+
+// force on the ResourceSet is for all of its objects.
+func TestFluxForceOfTheResourceSet(t *testing.T) {
+	f := newFolder(t)
+	f.rs.Annotations = map[string]string{annotationForce: "enabled"}
+	own := configMap("own", "x", 0)
+	own.Content["metadata"].(map[string]any)["annotations"] = map[string]any{annotationFluxForce: "disabled"}
+	f.apply(LayoutParams{Sets: prs("1"), Rendering: rendering(configMap("a", "x", 0), own)})
+	for file, want := range map[string]string{"apps_a__ConfigMap.yaml": "enabled", "apps_own__ConfigMap.yaml": "disabled"} {
+		if text := f.content(file); strings.Count(text, annotationFluxForce+": "+want) != 1 || strings.Count(text, annotationFluxForce) != 1 {
+			t.Errorf("%s, want %s:\n%s", file, want, text)
 		}
 	}
 }

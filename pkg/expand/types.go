@@ -66,6 +66,10 @@ type Object struct {
 	Static bool
 	// Unresolved is what it wants of other objects and cannot have, or nil. Layout refuses it.
 	Unresolved *api.Fault
+
+	// sumless says that no checksumFrom is in it but perhaps among its own annotations, so
+	// that nobody has to look.
+	sumless bool
 }
 
 // A SetError is why one input set could not be rendered.
