@@ -95,9 +95,9 @@ func (r *Reconciler) decide(p *providerState) schedule.Decision {
 		return schedule.Decision{} // its schedule is wrong: a fault of the definition
 	}
 	history := schedule.History{Tried: p.asked, Failures: p.failures, Exported: p.answered || r.recorded(p.object) != nil}
-	var limited *provider.Error
-	if errors.As(p.err, &limited) && limited.Reason == provider.RateLimited {
-		history.NotBefore = limited.Until
+	var failed *provider.Error
+	if errors.As(p.err, &failed) {
+		history.NotBefore = failed.Until // said by a rate limit, or by a server that is down for a while
 	}
 	return p.plan.At(r.now(), history)
 }
