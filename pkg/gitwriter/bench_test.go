@@ -28,12 +28,19 @@ func BenchmarkWriter(b *testing.B) {
 	}
 	repos := make([]*gittest.Repo, len(sizes))
 	for i, files := range sizes {
-		repos[i] = newLargeRepo(b, files)
+		repos[i] = newLargeRepo(b, files, perSet)
 		b.Run(fmt.Sprintf("first-fetch/%d", files), func(b *testing.B) { benchFirstFetch(b, repos[i]) })
 	}
 	for i, files := range sizes {
 		for _, transport := range []string{"file", "http"} {
 			b.Run(fmt.Sprintf("push/%s/%d", transport, files), func(b *testing.B) { benchPush(b, repos[i], transport) })
+		}
+	}
+	if *benchLarge {
+		// A server walks all folders before it takes a push: with fewer, its share is smaller.
+		repo := newLargeRepo(b, 300_000, perLargeSet)
+		for _, transport := range []string{"file", "http"} {
+			b.Run(fmt.Sprintf("push/%s/300000-in-large-sets", transport), func(b *testing.B) { benchPush(b, repo, transport) })
 		}
 	}
 	b.Run("own-share", func(b *testing.B) { benchOwnShare(b, sizes, repos) })
@@ -146,7 +153,7 @@ func benchFirstFetch(b *testing.B, repo *gittest.Repo) {
 // branch over smart HTTP.
 func BenchmarkContention(b *testing.B) {
 	const writers, changes = 8, 25
-	repo := newLargeRepo(b, 3_000)
+	repo := newLargeRepo(b, 3_000, perSet)
 	url := repo.HTTP("", "")
 	start := time.Now()
 	var mu sync.Mutex

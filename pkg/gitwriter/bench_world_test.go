@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	setsPerFolder  = 149 // input sets of one ResourceSet: with two files each and two more, 300 files
-	filesPerFolder = 2*setsPerFolder + 2
-	foldersPerName = 10 // ResourceSets of one namespace
+	filesPerFolder = 300 // of one ResourceSet, two of them beside those of the input sets
+	foldersPerName = 10  // ResourceSets of one namespace
+	perSet         = 2   // manifests of an input set: a HelmRelease and its source
+	perLargeSet    = 10  // a small application
 )
 
 var benchAuthor = Signature{Name: "renderer", Email: "renderer@example.com"}
@@ -64,8 +65,9 @@ func benchFile(n int, name string, lines int) string {
 	return text.String()
 }
 
-// newLargeRepo makes a repository as it is after rendering for that many input sets.
-func newLargeRepo(b *testing.B, files int) *gittest.Repo {
+// newLargeRepo makes a repository as it is after rendering for many input sets, each of
+// which has that many manifests.
+func newLargeRepo(b *testing.B, files, perSet int) *gittest.Repo {
 	b.Helper()
 	repo := gittest.NewRepo(b)
 	c := Commit{Message: "base", Author: benchAuthor, Write: make(map[string][]byte, files)}
@@ -73,9 +75,12 @@ func newLargeRepo(b *testing.B, files int) *gittest.Repo {
 		dir := fmt.Sprintf("generated/ns-%d/rset-%d", folder/foldersPerName, folder%foldersPerName)
 		c.Write[dir+"/kustomization.yaml"] = []byte(benchFile(folder, "kustomization", 200))
 		c.Write[dir+"/inputs.lock"] = []byte(benchFile(folder, "inputs", 400))
-		for set := range setsPerFolder {
-			c.Write[fmt.Sprintf("%s/set-%d/release.yaml", dir, set)] = []byte(benchFile(folder*1000+set, "release.yaml", 12))
-			c.Write[fmt.Sprintf("%s/set-%d/source.yaml", dir, set)] = []byte(benchFile(folder*1000+set, "source.yaml", 12))
+		for n := range filesPerFolder - 2 {
+			set, name := n/perSet, [2]string{"release.yaml", "source.yaml"}[n%2]
+			if n%perSet > 1 {
+				name = fmt.Sprintf("object-%d.yaml", n%perSet)
+			}
+			c.Write[fmt.Sprintf("%s/set-%d/%s", dir, set, name)] = []byte(benchFile(folder*1000+n, name, 12))
 		}
 	}
 	mustUpdate(b, benchMirror(b, repo.URL()), c)
