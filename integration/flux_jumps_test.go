@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"resourceset.example/renderer/integration/cluster"
 )
 
 // jumps is rule 15: whatever changes about who applies an object, the object in the
@@ -154,6 +156,28 @@ func (f *fleet) upsets(t *testing.T) {
 		t.Errorf("%s, before: %s", after, before)
 	}
 	f.names(t, kustomizeAPI, "Kustomization", h.namespace, h.part("prog", "one"), h.part("prog", "two"), "resourceset-three")
+}
+
+// retired: a Kustomization that others have taken over from stays ready when an object
+// that it once had goes, also one of the kinds that Flux waits for whoever has them.
+func (f *fleet) retired(t *testing.T) {
+	h := f.hand(t, "retired")
+	role := "        - {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader-of-NAMESPACE}, rules: []}\n"
+	h.define(map[string]string{"app": fixed("app", "", "one: a") + role})
+	h.start()
+	h.settles()
+	h.define(map[string]string{"app": fixed("app", "", "two: a") + role})
+	h.pass()
+	h.owned("a=app-two")
+	h.define(map[string]string{"app": fixed("app", "", "two: a")})
+	h.pass()
+	h.owned("a=app-two")
+	if o, err := f.Get(t.Context(), cluster.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "reader-of-retired"}); err != nil || o != nil {
+		t.Errorf("the ClusterRole is still there: %v", err)
+	}
+	if retired := h.part("app", "one"); retired == "" {
+		t.Error("nothing is retired")
+	}
 }
 
 // owners are the Kustomizations that applied objects last.

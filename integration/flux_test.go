@@ -45,6 +45,7 @@ func TestFlux(t *testing.T) {
 	t.Run("Order", f.order)
 	t.Run("Rule15", f.jumps)
 	t.Run("Rule15Upsets", f.upsets)
+	t.Run("Retired", f.retired)
 	t.Run("Migration", f.migration)
 	t.Run("Outages", f.outages)
 	t.Run("Large", f.large) // Flux is busy afterwards with deleting what it made

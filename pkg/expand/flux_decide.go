@@ -162,11 +162,13 @@ func (l *layout) decide(lock *Lock) (*LockedFlux, error) {
 	next := &LockedFlux{}
 	if old != nil {
 		next.Source, next.Interval, next.ServiceAccount, next.Generation = old.Source, old.Interval, old.ServiceAccount, old.Generation
+		gone := l.leaving(lock)
 		for _, part := range old.Retired {
 			over := p.Over
 			if len(part.Objects) > 0 {
 				over = p.FadedOver
 			}
+			part.Objects = without(part.Objects, gone)
 			if !over(part.Since) {
 				next.Retired = append(next.Retired, part)
 			}
@@ -192,6 +194,40 @@ func (l *layout) decide(lock *Lock) (*LockedFlux, error) {
 		}
 	}
 	return next, l.assign(lock, next)
+}
+
+// leaving are the manifests that go with this commit and that nobody else has, by file
+// name: their objects are to be pruned.
+func (l *layout) leaving(lock *Lock) map[string]bool {
+	gone := map[string]bool{}
+	if !l.Previous.Flux.Managed() {
+		return gone // whoever has them now may not have applied them yet
+	}
+	for name := range byName(assignment(l.Previous)) {
+		gone[name] = l.Flux.Elsewhere == nil || !l.Flux.Elsewhere(name)
+	}
+	for name := range byName(assignment(lock)) {
+		delete(gone, name)
+	}
+	return gone
+}
+
+// without leaves out the stubs of objects whose manifests are gone: Flux waits for the
+// Namespaces, cluster roles and types of objects in a list to be there, even for those
+// that it is told to ignore, and fails when they are not.
+func without(objects []string, gone map[string]bool) []string {
+	var rest []string
+	for _, text := range objects {
+		s, _ := parseStub(text)
+		group, _, grouped := strings.Cut(s.apiVersion, "/")
+		if !grouped {
+			group = ""
+		}
+		if !gone[FileName(ObjectID{Group: group, Kind: s.kind, Namespace: s.namespace, Name: s.name})] {
+			rest = append(rest, text)
+		}
+	}
+	return rest
 }
 
 // switchOff retires all parts: the Kustomization of the target path has the manifests

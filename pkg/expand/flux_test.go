@@ -273,6 +273,30 @@ func TestRule15_SuccessorThatNeverApplies(t *testing.T) {
 	equal(t, "owners", "a="+f.lock.Flux.Parts[0].Name, f.owners())
 }
 
+// A retired Kustomization speaks of no object that is gone for good: Flux would wait for
+// a Namespace, and fail.
+func TestFluxRetiredForgetsWhatIsGone(t *testing.T) {
+	f := newFluxFolder(t)
+	f.pass(LayoutParams{Sets: prs("1"), Rendering: rendering(configMap("a", "x", 0), configMap("b", "x", 0))})
+	f.rs.Spec.Steps = steps("one")
+	one := func(names ...string) LayoutParams {
+		var objects []Object
+		for _, name := range names {
+			objects = append(objects, stepped("one", configMap(name, "x", 0)))
+		}
+		return LayoutParams{Sets: prs("1"), Rendering: rendering(objects...)}
+	}
+	f.pass(one("a", "b"))
+	equal(t, "retired", []string{"v1 ConfigMap apps/a", "v1 ConfigMap apps/b"}, f.lock.Flux.Retired[0].Objects)
+	f.now++
+	p := one("a")
+	f.pass(p)
+	equal(t, "retired", []string{"v1 ConfigMap apps/a"}, f.lock.Flux.Retired[0].Objects)
+	equal(t, "owners", "a="+f.lock.Flux.Parts[0].Name, f.owners())
+	f.pass(p)
+	equal(t, "retired", []string{"v1 ConfigMap apps/a"}, f.lock.Flux.Retired[0].Objects)
+}
+
 // fluxScript turns the fuzz script of passes into one for Flux: besides all that can
 // happen to sets and objects, Flux is switched, steps change and time goes by.
 func fluxScript(t *testing.T, data []byte, patient bool) {
