@@ -50,7 +50,7 @@ func (n *notifier) observe(report *reconcile.Report) {
 		}
 		n.sender.Send(notify.Event{
 			APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
-			Severity: severity, Reason: e.Reason, Message: e.Message, Metadata: e.Metadata, Time: e.Time,
+			Severity: severity, Reason: e.Reason, Message: e.Message, Metadata: e.Metadata, Token: e.Token, Time: e.Time,
 		})
 	}
 }

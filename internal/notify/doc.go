@@ -13,5 +13,8 @@
 // Sending never delays the loop. Each address has a queue of its own with a bound;
 // when a receiver is down for long, the oldest events are dropped, which the log
 // says. An event is tried a few times, so it may arrive twice; the
-// notification-controller leaves out repetitions by itself.
+// notification-controller leaves out repetitions by itself. What it takes for one is
+// an event about the same object with the same message, revision and token, within
+// five minutes. So an event that means something new, although in the same words (a
+// fetch fails again after it went well), has a token of its own.
 package notify

@@ -46,7 +46,11 @@ type Event struct {
 	// Metadata has keys without a prefix ("revision"); they are sent with that of
 	// the object's API group, as Flux's controllers do.
 	Metadata map[string]string
-	Time     time.Time
+	// Token tells the event from an earlier one about the same object in the same
+	// words. Of two events without a difference, the notification-controller drops
+	// the one that comes within five minutes.
+	Token string
+	Time  time.Time
 }
 
 // A Config says where events go.
@@ -157,12 +161,14 @@ func (s *Sender) encode(e Event) *eventv1.Event {
 		ReportingInstance:   s.host,
 	}
 	group := out.InvolvedObject.GroupVersionKind().Group
+	metadata := make(map[string]string, len(e.Metadata)+1)
 	for key, value := range e.Metadata {
-		if out.Metadata == nil {
-			out.Metadata = map[string]string{}
-		}
-		out.Metadata[group+"/"+key] = value
+		metadata[group+"/"+key] = value
 	}
+	if e.Token != "" {
+		metadata[group+"/"+eventv1.MetaTokenKey] = e.Token
+	}
+	out.Metadata = metadata
 	return out
 }
 

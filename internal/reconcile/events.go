@@ -42,6 +42,7 @@ type Event struct {
 	Reason                            string
 	Message                           string
 	Metadata                          map[string]string
+	Token                             string // tells it from an earlier one in the same words; may be empty
 	Time                              time.Time
 }
 
@@ -53,6 +54,7 @@ type Events struct {
 	source   Event // the object that stands for the target repository
 	branch   string
 	open     map[string]openProblem
+	passed   bool // a pass of this process
 }
 
 type openProblem struct {
@@ -76,8 +78,9 @@ func NewEvents(cfg *config.Config, redactor *secrets.Redactor) *Events {
 // Of returns the events of a pass, in the order of the report.
 func (e *Events) Of(report *Report) []Event {
 	var events []Event
+	token := report.Ended.UTC().Format(time.RFC3339Nano)
 	add := func(event Event, reason, message string, metadata map[string]string) {
-		event.Reason, event.Message, event.Time = reason, e.redactor.Scrub(message), report.Ended
+		event.Reason, event.Message, event.Token, event.Time = reason, e.redactor.Scrub(message), token, report.Ended
 		event.Metadata = map[string]string{"trigger": report.Trigger}
 		if report.Revision != "" {
 			event.Metadata["sourceRevision"] = report.Revision
@@ -93,6 +96,11 @@ func (e *Events) Of(report *Report) []Event {
 	for _, q := range report.Requests {
 		add(e.source, ReasonRequest, fmt.Sprintf("%s pull request #%d from %s: %s", q.Action, q.Number, q.Branch, q.URL),
 			map[string]string{"change_request": fmt.Sprint(q.Number)})
+	}
+	if !e.passed {
+		// The process before this one may have told of it already. One that starts
+		// over and over is to tell it once.
+		token = ""
 	}
 	seen := map[string]openProblem{}
 	note := func(p *Problem, warning bool) {
@@ -129,7 +137,7 @@ func (e *Events) Of(report *Report) []Event {
 			add(problem.object, ReasonSucceeded, strings.TrimSuffix("in order again: "+object+": "+set, ": "), nil)
 		}
 	}
-	e.open = seen
+	e.open, e.passed = seen, true
 	return events
 }
 

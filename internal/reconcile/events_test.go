@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,6 +54,36 @@ func TestEventsOncePerClass(t *testing.T) {
 		if diff := cmp.Diff(step.want, lines(e.Of(step.report))); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// Flux drops an event that differs from none within five minutes. So each event has a
+// token of its own, except for what a process finds when it starts: that may have been
+// told by the one before.
+func TestEventTokens(t *testing.T) {
+	failing := []*Problem{{Object: "ResourceSetInputProvider apps/prs", Err: errors.New("no answer")}}
+	request := []RequestReport{{Action: "updated", Number: 7}}
+	e := newTestEvents()
+	var got []string
+	for second, report := range []*Report{
+		{Problems: failing, Requests: request}, {Requests: request}, {Problems: failing}, {}, {Problems: failing},
+	} {
+		report.Ended = time.Date(2026, 1, 2, 3, 4, second, 5, time.FixedZone("", 3600))
+		for _, event := range e.Of(report) {
+			got = append(got, event.Reason+" "+event.Token)
+		}
+	}
+	want := []string{
+		"PullRequest 2026-01-02T02:04:00.000000005Z", // done, not found
+		"ReconciliationFailed ",
+		"PullRequest 2026-01-02T02:04:01.000000005Z",
+		"ReconciliationSucceeded 2026-01-02T02:04:01.000000005Z",
+		"ReconciliationFailed 2026-01-02T02:04:02.000000005Z",
+		"ReconciliationSucceeded 2026-01-02T02:04:03.000000005Z",
+		"ReconciliationFailed 2026-01-02T02:04:04.000000005Z",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
