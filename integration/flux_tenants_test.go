@@ -23,8 +23,9 @@ func (f *fleet) tenants(t *testing.T) {
 	w := newWorld(t)
 	desk := newSeedOrchestrator(t, w)
 	r := w.renderer("renderer")
-	r.extra = "events: [{url: " + f.events.URL + "}]\n"
+	r.extra = "events: [{url: " + f.EventsURL() + "}]\n"
 	must(t, f.CreateNamespace(t.Context(), "apps"))
+	f.alerted(t, desk)
 	w.repo.Commit("main", "Define the tenants", map[string]string{
 		r.source + "/provider.yaml":    seed(t, "external-service/provider.yaml", "https://my-orchestrator.com", desk.URL),
 		r.source + "/resourceset.yaml": seed(t, "external-service/resourceset.yaml"),
@@ -78,18 +79,18 @@ func (f *fleet) tenants(t *testing.T) {
 	}
 	r.quiet()
 
-	t.Log("events of both reach the orchestrator")
-	eventually(t, "an event of the commit", func() bool {
-		e := f.events.find("renderer", "ResourceSet", "app1", "remove tenant2")
-		return e != nil && e.Severity == "info" && e.Reason == "ReconciliationSucceeded"
-	})
-	eventually(t, "an event of its application", func() bool {
-		return f.events.find("kustomize-controller", "Kustomization", sync.Name, "app1-tenant2") != nil
-	})
+	f.tellsOfWork(t, desk.events, w.repo.Head("main"))
+	f.tellsOfFailures(t, desk, r)
 }
 
-// newSeedOrchestrator is the orchestrator of the example, and the secrets to ask it.
-func newSeedOrchestrator(t *testing.T, w *world) *forgetest.Orchestrator {
+// A seedOrchestrator is the orchestrator of the example.
+type seedOrchestrator struct {
+	*forgetest.Orchestrator
+	events  *eventDesk
+	secrets map[string]map[string]string // to reach it, by name, in the namespace apps
+}
+
+func newSeedOrchestrator(t *testing.T, w *world) *seedOrchestrator {
 	t.Helper()
 	ca, err := forgetest.NewCA()
 	must(t, err)
@@ -99,17 +100,17 @@ func newSeedOrchestrator(t *testing.T, w *world) *forgetest.Orchestrator {
 	t.Cleanup(desk.Close)
 	cert, key, err := ca.Issue("renderer")
 	must(t, err)
-	for name, value := range map[string]string{
-		"my-orchestrator-basic-auth/username":  user,
-		"my-orchestrator-basic-auth/password":  password,
-		"my-orchestrator-client-certs/ca.crt":  string(ca.PEM()),
-		"my-orchestrator-client-certs/tls.crt": string(cert),
-		"my-orchestrator-client-certs/tls.key": string(key),
-	} {
-		w.write(path.Join("secrets", "apps", name), value)
+	secrets := map[string]map[string]string{
+		"my-orchestrator-basic-auth":   {"username": user, "password": password},
+		"my-orchestrator-client-certs": {"ca.crt": string(ca.PEM()), "tls.crt": string(cert), "tls.key": string(key)},
+	}
+	for secret, data := range secrets {
+		for name, value := range data {
+			w.write(path.Join("secrets", "apps", secret, name), value)
+		}
 	}
 	var response struct{ Inputs []map[string]any }
 	must(t, json.Unmarshal([]byte(seed(t, "external-service/response.json")), &response))
 	desk.Set(response.Inputs...)
-	return desk
+	return &seedOrchestrator{Orchestrator: desk, events: newEventDesk(t, ca), secrets: secrets}
 }

@@ -4,14 +4,9 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +22,6 @@ type kubeObject = *unstructured.Unstructured
 // its own namespaces and its own Flux objects in it.
 type fleet struct {
 	*cluster.Cluster
-	events *eventDesk
 }
 
 // TestFlux follows the product's whole promise: what the inputs say is in the cluster,
@@ -53,15 +47,14 @@ func TestFlux(t *testing.T) {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{events: newEventDesk(t)}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	c, err := cluster.Start(ctx, cluster.Options{Programs: programs(t), Module: "flux", Dir: t.TempDir(), Events: f.events.URL})
+	c, err := cluster.Start(ctx, cluster.Options{Programs: programs(t), Module: "flux", Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Cluster = c
+	f := &fleet{c}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(c.Logs())
@@ -158,54 +151,4 @@ func seed(t testing.TB, name string, replace ...string) string {
 		}
 	}
 	return strings.NewReplacer(replace...).Replace(string(content))
-}
-
-// An eventDesk takes Flux events, as an orchestrator or notification-controller does.
-type eventDesk struct {
-	*httptest.Server
-	mu  sync.Mutex
-	got []event
-}
-
-// An event has of a Flux event what the tests look at.
-type event struct {
-	InvolvedObject      struct{ Kind, Namespace, Name string }
-	Severity, Reason    string
-	Message             string
-	Metadata            map[string]string
-	ReportingController string
-}
-
-func newEventDesk(t testing.TB) *eventDesk {
-	t.Helper()
-	d := &eventDesk{}
-	d.Server = httptest.NewServer(http.HandlerFunc(d.take))
-	t.Cleanup(d.Close)
-	return d
-}
-
-func (d *eventDesk) take(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	var e event
-	if err != nil || json.Unmarshal(body, &e) != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.got = append(d.got, e)
-	w.WriteHeader(http.StatusAccepted)
-}
-
-// find is the first event that a controller sent about an object, with a text in its message.
-func (d *eventDesk) find(controller, kind, name, message string) *event {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i := range d.got {
-		e := &d.got[i]
-		if e.ReportingController == controller && e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name && strings.Contains(e.Message, message) {
-			return e
-		}
-	}
-	return nil
 }

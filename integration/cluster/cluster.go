@@ -25,14 +25,13 @@ type Options struct {
 	Programs string // the folder with the programs
 	Module   string // the folder of the module that they are built from
 	Dir      string // an empty folder for data, logs and credentials
-	Events   string // URL that the controllers of Flux post their events to; may be empty
 }
 
 // A Cluster is a running cluster. Its parts may be killed and started again.
 type Cluster struct {
 	*Client
-	Etcd, API         *process.Process
-	Source, Kustomize *process.Process
+	Etcd, API                 *process.Process
+	Notify, Source, Kustomize *process.Process
 
 	options    Options
 	url        string
@@ -47,6 +46,8 @@ type ports struct {
 	etcd, peer, api                          int
 	artifacts, sourceHealth, kustomizeHealth int
 	sourceMetrics, kustomizeMetrics          int
+	events, hooks                            int // of notification-controller
+	notifyHealth, notifyMetrics              int
 }
 
 // Start runs a cluster, without the controllers of Flux so far. It can be used when
@@ -61,13 +62,14 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	free, err := process.FreePorts(8)
+	free, err := process.FreePorts(12)
 	if err != nil {
 		return err
 	}
 	c.ports = ports{
 		etcd: free[0], peer: free[1], api: free[2], artifacts: free[3],
 		sourceHealth: free[4], kustomizeHealth: free[5], sourceMetrics: free[6], kustomizeMetrics: free[7],
+		events: free[8], hooks: free[9], notifyHealth: free[10], notifyMetrics: free[11],
 	}
 	c.url = "https://" + address(c.ports.api)
 	if err := c.credentials(); err != nil {
@@ -96,7 +98,7 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // Close ends all parts, in the order in which nobody misses another.
 func (c *Cluster) Close() {
-	for _, p := range []*process.Process{c.Kustomize, c.Source, c.API, c.Etcd} {
+	for _, p := range []*process.Process{c.Kustomize, c.Source, c.Notify, c.API, c.Etcd} {
 		if p != nil {
 			p.Stop()
 		}
@@ -106,7 +108,7 @@ func (c *Cluster) Close() {
 // Logs is the end of what each part logged.
 func (c *Cluster) Logs() string {
 	var logs []string
-	for _, p := range []*process.Process{c.Etcd, c.API, c.Source, c.Kustomize} {
+	for _, p := range []*process.Process{c.Etcd, c.API, c.Notify, c.Source, c.Kustomize} {
 		if p != nil {
 			logs = append(logs, p.Tail())
 		}

@@ -18,20 +18,36 @@ import (
 // StartFlux starts the controllers of Flux, and waits until they work.
 func (c *Cluster) StartFlux(ctx context.Context) error {
 	var err error
+	if c.Notify, err = c.controller("notification-controller", c.ports.notifyHealth, c.ports.notifyMetrics,
+		"--events-addr", address(c.ports.events), "--receiverAddr", address(c.ports.hooks)); err != nil {
+		return err
+	}
 	if c.Source, err = c.controller("source-controller", c.ports.sourceHealth, c.ports.sourceMetrics,
+		"--events-addr", c.EventsURL(), "--interval-jitter-percentage", "0",
 		"--storage-path", filepath.Join(c.options.Dir, "source-controller"),
 		"--storage-addr", address(c.ports.artifacts), "--storage-adv-addr", address(c.ports.artifacts)); err != nil {
 		return err
 	}
 	if c.Kustomize, err = c.controller("kustomize-controller", c.ports.kustomizeHealth, c.ports.kustomizeMetrics,
+		"--events-addr", c.EventsURL(), "--interval-jitter-percentage", "0",
 		"--requeue-dependency", "1s",
 		"--kube-api-qps", "1000", "--kube-api-burst", "2000"); err != nil {
 		return err
 	}
-	if err := c.StartSource(ctx); err != nil {
-		return err
+	for _, start := range []func(context.Context) error{c.StartNotify, c.StartSource, c.StartKustomize} {
+		if err := start(ctx); err != nil {
+			return err
+		}
 	}
-	return c.StartKustomize(ctx)
+	return nil
+}
+
+// EventsURL is where notification-controller takes events.
+func (c *Cluster) EventsURL() string { return "http://" + address(c.ports.events) + "/" }
+
+// StartNotify starts notification-controller, again if it was killed.
+func (c *Cluster) StartNotify(ctx context.Context) error {
+	return started(ctx, c.Notify, c.ports.notifyHealth)
 }
 
 // StartSource starts source-controller, again if it was killed.
@@ -54,9 +70,7 @@ func started(ctx context.Context, p *process.Process, health int) error {
 func (c *Cluster) controller(name string, health, metrics int, args ...string) (*process.Process, error) {
 	args = append([]string{
 		"--health-addr", address(health), "--metrics-addr", address(metrics),
-		"--events-addr", c.options.Events,
 		"--enable-leader-election=false", // it is the only one
-		"--interval-jitter-percentage", "0",
 		"--log-level", "info", "--log-encoding", "json",
 	}, args...)
 	return c.program(name, []string{"RUNTIME_NAMESPACE=" + Namespace, "KUBECONFIG=" + c.kubeconfig}, args...)

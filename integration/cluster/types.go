@@ -23,7 +23,9 @@ import (
 var standIns embed.FS
 
 // modules have the definitions of the types that they control.
-var modules = []string{"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller"}
+var modules = []string{
+	"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/notification-controller",
+}
 
 // types tells the API server of the types of Flux, and waits until it serves them.
 func (c *Cluster) types(ctx context.Context) error {
@@ -78,27 +80,14 @@ func (c *Cluster) served(o *unstructured.Unstructured) error {
 func (c *Cluster) definitions(ctx context.Context) ([]string, error) {
 	var texts []string
 	for _, module := range modules {
-		cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-		cmd.Dir = c.options.Module
-		dir, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("go list -m %s: %w", module, err)
-		}
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "bases", "*.yaml"))
+		released, err := c.Definitions(ctx, module)
 		if err != nil {
 			return nil, err
 		}
-		if len(files) == 0 {
-			return nil, fmt.Errorf("%s has no definitions", module)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
+		for _, text := range released {
+			served, err := asOlderFlux([]byte(text))
 			if err != nil {
-				return nil, err
-			}
-			served, err := asOlderFlux(text)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+				return nil, fmt.Errorf("%s: %w", module, err)
 			}
 			texts = append(texts, served)
 		}
@@ -109,6 +98,32 @@ func (c *Cluster) definitions(ctx context.Context) ([]string, error) {
 	}
 	for _, file := range files {
 		text, err := standIns.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil
+}
+
+// Definitions are the CustomResourceDefinitions that the module of a controller comes with.
+func (c *Cluster) Definitions(ctx context.Context, module string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = c.options.Module
+	dir, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -m %s: %w", module, err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "bases", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no definitions", module)
+	}
+	var texts []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
