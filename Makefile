@@ -52,10 +52,12 @@ fuzz: ## run every fuzz test for FUZZTIME
 	  done; \
 	done
 
-# Versions are in the go.mod there. The first time takes long (3,500 packages);
-# afterwards Go's build cache has all of it.
-components: ## build what the integration tests run against: etcd, the API server, Flux
+# Versions are in the go.mod of each folder. The first time takes long (the sources of
+# five servers); afterwards Go's build cache has all of it. Gitea needs C for sqlite.
+components: ## build what the integration tests run against: etcd, the API server, Flux, Gitea
 	cd integration/flux && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../bin/ ./etcd ./kube-apiserver tool
+	cd integration/gitea && CGO_ENABLED=1 $(GO) build -trimpath -tags sqlite,sqlite_unlock_notify \
+	  -ldflags "-s -w -X main.Version=$$($(GO) list -m -f '{{.Version}}' code.gitea.io/gitea | tr -d v)" -o ../bin/ tool
 
 integration: build components ## run the slow tests, and the black-box ones against real Git servers and a real Flux
 	$(GO) test -count 1 -timeout 15m ./internal/reconcile ./internal/audit ./pkg/expand ./pkg/gitwriter

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"resourceset.example/renderer/integration/cluster"
+	"resourceset.example/renderer/integration/forge"
 )
 
 // A kubeObject is an object in the cluster.
@@ -41,6 +42,7 @@ func TestFlux(t *testing.T) {
 	t.Run("Rule15Upsets", f.upsets)
 	t.Run("Retired", f.retired)
 	t.Run("Migration", f.migration)
+	t.Run("PreviewEnvironments", f.previewEnvironments)
 	t.Run("Outages", f.outages)
 	t.Run("Large", f.large) // Flux is busy afterwards with deleting what it made
 }
@@ -83,6 +85,26 @@ func programs(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// newForge starts a Gitea for a test.
+func newForge(t testing.TB) *forge.Forge {
+	t.Helper()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	f, err := forge.Start(ctx, forge.Options{Programs: programs(t), Module: "gitea"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.Tail())
+		}
+		f.Close()
+	})
+	t.Logf("the forge runs after %s", time.Since(began).Round(time.Millisecond))
+	return f
 }
 
 // follow has Flux apply a folder, until the test ends.
