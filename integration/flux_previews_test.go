@@ -202,11 +202,10 @@ func (p *preview) at(number int64, sha string) {
 		o, err := p.Get(p.t.Context(), cluster.Ref{APIVersion: helmAPI, Kind: "HelmRelease", Namespace: previews, Name: name(number)})
 		return err == nil && o != nil && text(o, "spec", "values", "image", "tag") == sha
 	})
-	o, err := p.Get(p.t.Context(), cluster.Ref{APIVersion: sourceAPI, Kind: "GitRepository", Namespace: previews, Name: name(number)})
-	must(p.t, err)
-	if got := text(o, "spec", "ref", "commit"); got != sha {
-		p.t.Errorf("GitRepository %s is at %s, the HelmRelease at %s", name(number), got, sha)
-	}
+	eventually(p.t, "the source of "+name(number)+" at "+sha, func() bool { // Flux applies them one after the other
+		o, err := p.Get(p.t.Context(), cluster.Ref{APIVersion: sourceAPI, Kind: "GitRepository", Namespace: previews, Name: name(number)})
+		return err == nil && o != nil && text(o, "spec", "ref", "commit") == sha
+	})
 }
 
 // fetches waits until Flux has fetched the pull request's commit from the forge.

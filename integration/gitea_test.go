@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,12 +19,15 @@ import (
 	"code.gitea.io/sdk/gitea"
 
 	"resourceset.example/renderer/integration/forge"
+	"resourceset.example/renderer/internal/gittest"
 )
 
 const (
-	// many is more than the 50 items that Gitea gives at a time.
-	many     = 53
-	workshop = "workshop" // who owns the repository
+	// Both are more than the 10 items that this Gitea gives at a time, whatever it is
+	// asked for (FR-04).
+	proposals = 12
+	many      = 33         // branches, and tags
+	workshop  = "workshop" // who owns the repository
 )
 
 // An input is one input set as `renderer inputs -o json` prints it.
@@ -35,6 +39,7 @@ type workbench struct {
 	t     *testing.T
 	forge *forge.Forge
 	repo  *forge.Repository
+	base  string // the commit that branches and tags were made at
 	w     *world
 }
 
@@ -60,7 +65,40 @@ func newWorkbench(t *testing.T) *workbench {
 	b.w.write("tokens/apps/gitea/password", token)
 	b.w.write("tokens/apps/gitea/username", owner.Name)
 	b.w.write("tokens/apps/expired/password", strings.Repeat("0123456789", 4))
+	b.push()
 	return b
+}
+
+// push fills the repository in one go: branches with a commit each to propose, others
+// at main's, and tags.
+func (b *workbench) push() {
+	b.t.Helper()
+	token, err := b.repo.Owner.Token("push", "write:repository")
+	must(b.t, err)
+	dir := filepath.Join(b.w.dir, "workbench")
+	address := strings.Replace(b.repo.CloneURL(), "://", "://"+workshop+":"+token+"@", 1)
+	gittest.Run(b.t, "", "clone", "--quiet", address, dir)
+	git := func(args ...string) {
+		b.t.Helper()
+		gittest.Run(b.t, dir, append([]string{"-c", "user.name=" + workshop, "-c", "user.email=" + workshop + "@example.com"}, args...)...)
+	}
+	for n := range proposals {
+		git("switch", "--quiet", "--create", fmt.Sprintf("feat/%02d", n), "main")
+		git("commit", "--quiet", "--allow-empty", "--message", "Start")
+		must(b.t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.md", n)), []byte("work\n"), 0o644))
+		git("add", ".")
+		git("commit", "--quiet", "--message", "Work")
+	}
+	for n := range many {
+		git("branch", fmt.Sprintf("release/%02d", n), "main")
+		git("tag", fmt.Sprintf("v0.%d.0", n), "main")
+	}
+	git("tag", "--annotate", "--message", "an annotated one", "v1.2.0", "main")
+	git("tag", "v2.0.0-rc.1", "main")
+	git("tag", "nightly", "main")
+	git("push", "--quiet", "origin", "--all")
+	git("push", "--quiet", "origin", "--tags")
+	b.base = strings.TrimSpace(gittest.Run(b.t, dir, "rev-parse", "main"))
 }
 
 // ask is `renderer inputs` for one provider.
@@ -72,7 +110,6 @@ metadata: {name: app, namespace: apps}
 spec:
   type: %s
   url: %s
-  insecure: true
   secretRef: {name: %s}
   filter: %s
 `, kind, b.repo.URL(), secret, filter))
@@ -128,13 +165,11 @@ func (b *workbench) pullRequests(t *testing.T) {
 	must(t, err)
 	numbers := map[string]int64{}
 	var ids []string
-	for n := range many {
+	for n := range proposals {
 		branch := fmt.Sprintf("feat/%02d", n)
-		_, err := b.repo.Commit(branch, "Work", map[string]string{"docs/" + fmt.Sprint(n) + ".md": branch})
-		must(t, err)
-		title := map[int]string{7: "WIP: not yet"}[n]
-		if title == "" {
-			title = "Change " + fmt.Sprint(n)
+		title := "Change " + fmt.Sprint(n)
+		if n == 7 {
+			title = "WIP: not yet"
 		}
 		numbers[branch], err = b.repo.Propose(branch, title)
 		must(t, err)
@@ -167,10 +202,10 @@ func (b *workbench) pullRequests(t *testing.T) {
 
 	t.Log("labels, filters, limits")
 	must(t, b.repo.Mark(numbers["feat/07"], label))
-	must(t, b.repo.Mark(numbers["feat/52"], label)) // on the second page
-	sameList(t, "with the label", column(b.exports(t, "GiteaPullRequest", `{labels: [deploy/preview]}`), "branch"), []string{"feat/07", "feat/52"})
-	sameList(t, "and no draft", column(b.exports(t, "GiteaPullRequest", `{labels: [deploy/preview], draft: false}`), "branch"), []string{"feat/52"})
-	sameList(t, "by branch", column(b.exports(t, "GiteaPullRequest", `{includeBranch: "^feat/5", excludeBranch: "1$"}`), "branch"), []string{"feat/50", "feat/52"})
+	must(t, b.repo.Mark(numbers["feat/11"], label)) // on the second page
+	sameList(t, "with the label", column(b.exports(t, "GiteaPullRequest", `{labels: [deploy/preview]}`), "branch"), []string{"feat/07", "feat/11"})
+	sameList(t, "and no draft", column(b.exports(t, "GiteaPullRequest", `{labels: [deploy/preview], draft: false}`), "branch"), []string{"feat/11"})
+	sameList(t, "by branch", column(b.exports(t, "GiteaPullRequest", `{includeBranch: "^feat/1", excludeBranch: "1$"}`), "branch"), []string{"feat/10"})
 	sameList(t, "by author", column(b.exports(t, "GiteaPullRequest", `{author: somebody}`), "branch"), []string{})
 	if n := len(b.exports(t, "GiteaPullRequest", `{limit: 5}`)); n != 5 {
 		t.Errorf("%d of at most 5", n)
@@ -212,13 +247,6 @@ func (b *workbench) fork(t *testing.T) int64 {
 }
 
 func (b *workbench) branches(t *testing.T) {
-	owner := b.repo.Owner
-	for n := range many {
-		_, _, err := owner.CreateBranch(owner.Name, b.repo.Name, gitea.CreateBranchOption{BranchName: fmt.Sprintf("release/%02d", n), OldBranchName: "main"})
-		must(t, err)
-	}
-	head, err := b.repo.Head("main")
-	must(t, err)
 	inputs := b.exports(t, "GiteaBranch", `{includeBranch: ^release/}`)
 	var want []string
 	for n := range many {
@@ -228,34 +256,22 @@ func (b *workbench) branches(t *testing.T) {
 	slices.Sort(got)
 	sameList(t, "branches", got, want)
 	for _, in := range inputs {
-		if in["sha"] != head {
-			t.Errorf("%v is at %v, want %s", in["branch"], in["sha"], head)
+		if in["sha"] != b.base {
+			t.Errorf("%v is at %v, want %s", in["branch"], in["sha"], b.base)
 		}
 	}
+	head, err := b.repo.Head("main") // has moved
+	must(t, err)
 	sameList(t, "one", column(b.exports(t, "GiteaBranch", `{includeBranch: "^main$"}`), "sha"), []string{head})
 }
 
 func (b *workbench) tags(t *testing.T) {
-	owner := b.repo.Owner
-	tag := func(name, message string) {
-		t.Helper()
-		_, _, err := owner.CreateTag(owner.Name, b.repo.Name, gitea.CreateTagOption{TagName: name, Target: "main", Message: message})
-		must(t, err)
-	}
-	for n := range many {
-		tag(fmt.Sprintf("v0.%d.0", n), "")
-	}
-	tag("v1.2.0", "an annotated one")
-	tag("v2.0.0-rc.1", "")
-	tag("nightly", "")
-	head, err := b.repo.Head("main")
-	must(t, err)
 	if n := len(b.exports(t, "GiteaTag", "{}")); n != many+3 {
 		t.Errorf("%d tags, want %d", n, many+3)
 	}
 	newest := b.exports(t, "GiteaTag", `{semver: ">=0.1.0", limit: 2}`)
 	sameList(t, "newest", column(newest, "tag"), []string{"v1.2.0", fmt.Sprintf("v0.%d.0", many-1)})
-	sameList(t, "their commits", column(newest, "sha"), []string{head, head})
+	sameList(t, "their commits", column(newest, "sha"), []string{b.base, b.base})
 	sameList(t, "with candidates", column(b.exports(t, "GiteaTag", `{semver: ">=1.0.0-0"}`), "tag"), []string{"v2.0.0-rc.1", "v1.2.0"})
 }
 

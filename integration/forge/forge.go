@@ -4,23 +4,17 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"code.gitea.io/sdk/gitea"
 
 	"resourceset.example/renderer/integration/process"
 )
-
-// nobody is the user and the group that programs without rights run as.
-const nobody = 65534
 
 // administrator is the first user. The password is needed once, to get a token.
 const administrator, password = "admin1", "for-the-tests-alone"
@@ -44,7 +38,6 @@ type Forge struct {
 
 // Start runs a Gitea without repositories. It has to be closed.
 func Start(ctx context.Context, options Options) (*Forge, error) {
-	// Not below a folder of the test: those above it would be closed to nobody.
 	dir, err := os.MkdirTemp("", "forge-")
 	if err != nil {
 		return nil, err
@@ -92,7 +85,7 @@ func (f *Forge) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.admin, err = f.client(ctx, token)
+	f.admin, err = f.client(context.WithoutCancel(ctx), token) // for as long as the forge runs
 	return err
 }
 
@@ -104,7 +97,7 @@ func (f *Forge) Again(ctx context.Context) error {
 	return f.Serves(ctx, http.DefaultClient, f.URL+"/api/healthz")
 }
 
-// install lays out what Gitea needs where the user that it runs as can read it.
+// install lays out what Gitea needs.
 func (f *Forge) install(ctx context.Context) error {
 	program, err := os.ReadFile(filepath.Join(f.options.Programs, "gitea"))
 	if err != nil {
@@ -131,22 +124,17 @@ func (f *Forge) install(ctx context.Context) error {
 	if err := os.WriteFile(f.path("gitea"), program, 0o755); err != nil {
 		return err
 	}
-	if !root() {
-		return nil
-	}
-	return filepath.WalkDir(f.dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, nobody, nobody))
-	})
+	return nil
 }
-
-func root() bool { return os.Geteuid() == 0 }
 
 func (f *Forge) path(name string) string { return filepath.Join(f.dir, name) }
 
-// configuration leaves out what no test needs. Its own secrets Gitea makes itself.
+// configuration leaves out what no test needs. Its own secrets Gitea makes itself. It
+// runs as whoever runs the tests, on machines for that alone also as root.
 func (f *Forge) configuration() string {
 	return fmt.Sprintf(`WORK_PATH = %[1]s
 RUN_MODE = prod
+I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
 [server]
 HTTP_ADDR = 127.0.0.1
 HTTP_PORT = %[2]d
@@ -173,6 +161,9 @@ DISABLE_REGISTRATION = true
 ALLOWED_HOST_LIST = loopback
 [indexer]
 ISSUE_INDEXER_TYPE = db
+[api]
+MAX_RESPONSE_ITEMS = 10
+DEFAULT_PAGING_NUM = 10
 [session]
 PROVIDER = memory
 [actions]
@@ -193,9 +184,6 @@ func (f *Forge) process(args ...string) *process.Process {
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TMPDIR=" + f.path("tmp")},
 		Dir: f.dir, Log: f.path("gitea.log"),
 	}
-	if root() {
-		p.User = &syscall.Credential{Uid: nobody, Gid: nobody}
-	}
 	return p
 }
 
@@ -204,9 +192,6 @@ func (f *Forge) run(ctx context.Context, args ...string) error {
 	p := f.process(args...)
 	cmd := exec.CommandContext(ctx, p.Path, p.Args...)
 	cmd.Env, cmd.Dir = p.Env, p.Dir
-	if p.User != nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.User}
-	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("gitea %s: %w\n%s", strings.Join(args[:1], " "), err, out)
 	}
