@@ -99,7 +99,7 @@ func newPreview(t *testing.T, f *fleet) *preview {
 	const github = "https://github.com/stefanprodan/podinfo"
 	p.setup = w.renderer("renderer")
 	p.setup.url, p.setup.auth = p.defs.CloneURL(), "flux-system/git-credentials"
-	p.setup.extra = "events: [{url: " + f.events.URL + "}]\n"
+	p.setup.extra = "events: [{url: " + f.EventsURL() + "}]\n"
 	for name, value := range map[string]string{
 		"flux-system/git-credentials/username":       dev.Name,
 		"flux-system/git-credentials/password":       write,
