@@ -176,7 +176,7 @@ func owns(t *testing.T, o kubeObject, manager string, fields ...string) bool {
 			continue
 		}
 		var owned map[string]any
-		must(t, json.Unmarshal(entry.FieldsV1.Raw, &owned))
+		must(t, json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned))
 		if _, found, _ := unstructured.NestedFieldNoCopy(owned, fields...); found {
 			return true
 		}
