@@ -28,16 +28,24 @@ func ApprovalFile(digest string) string { return ".renderer/approved/" + digest 
 
 // ApprovalText is the content of an approval, in the state folder as in the definitions.
 func ApprovalText(by string, now time.Time) []byte {
-	return fmt.Appendf(nil, "by: %s\nuntil: %s\n", strings.Join(strings.Fields(by), " "), now.Add(ApprovalLasts).UTC().Format(time.RFC3339Nano))
+	return fmt.Appendf(nil, "by: %s\nat: %s\n", strings.Join(strings.Fields(by), " "), now.UTC().Format(time.RFC3339Nano))
 }
+
+// clockSkew is how far the clock of who approves may be ahead.
+const clockSkew = 5 * time.Minute
 
 // An approval releases one plan, once, within its time.
 type approval struct {
 	// id names this very approval: the plan's digest, and one of the text, so that the
 	// same plan can be approved again. Empty where there is no approval.
-	id    string
-	by    string
-	until time.Time // zero where the text does not say: then it does not count
+	id string
+	by string
+	at time.Time // zero where the text does not say: then it does not count
+}
+
+// counts reports whether an approval is one of now.
+func (a approval) counts(now time.Time) bool {
+	return now.Before(a.at.Add(ApprovalLasts)) && a.at.Before(now.Add(clockSkew))
 }
 
 // parseApproval reads "key: value" lines; what else is in the file is for people.
@@ -49,8 +57,8 @@ func parseApproval(digest string, text []byte) approval {
 		switch value = strings.TrimSpace(value); key {
 		case "by":
 			a.by = oneLine(value)
-		case "until":
-			a.until, _ = time.Parse(time.RFC3339Nano, value) // zero on an error
+		case "at":
+			a.at, _ = time.Parse(time.RFC3339Nano, value) // zero on an error
 		}
 	}
 	return a
@@ -75,7 +83,7 @@ func (r *Reconciler) releasedBy(pl *plan, record *HeldPlan, base *gitwriter.Snap
 			continue
 		}
 		// What a pull request proposes a person looks at, however long that takes.
-		if r.delivery == nil && !r.now().Before(given.until) {
+		if r.delivery == nil && (!given.counts(r.now()) || given.at.Before(r.held.Lapsed[record.Digest])) {
 			record.ended = true
 			continue
 		}
@@ -110,7 +118,13 @@ func (r *Reconciler) approvalInSource(digest string) approval {
 // lapse takes the approvals of a plan back that is not wanted any more, although it was
 // not carried out: the source has recovered. When the same would go another time, that
 // is another event, and somebody has to look again.
+//
+// One that is still to be merged is older than that then, and does not count either.
 func (r *Reconciler) lapse(digest string, doc *heldDocument) error {
+	if doc.Lapsed == nil {
+		doc.Lapsed = map[string]time.Time{}
+	}
+	doc.Lapsed[digest] = r.now()
 	if given := r.approvalInSource(digest); given.id != "" && !slices.Contains(doc.Used, given.id) {
 		doc.Used = append(doc.Used, given.id)
 	}

@@ -115,6 +115,28 @@ func TestRule05_ApprovalEndsWhenTheSourceRecovers(t *testing.T) {
 	}
 }
 
+// One that is merged after the recovery was given before it.
+func TestRule05_ApprovalInReviewEndsWhenTheSourceRecovers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Prune.Confirm.Fetches = 0
+	w.ok()
+	w.tenants()
+	w.unchanged(w.once)
+	digest, text := w.onlyHeld().Digest, string(ApprovalText("olga", w.clock.Now()))
+	w.tenants("red", "blue")
+	w.ok()
+	w.define(map[string]string{ApprovalFile(digest): text})
+	w.ok()
+	w.tenants()
+	w.problem(w.unchanged(w.once), "held back", "has ended")
+	w.restart()
+	w.problem(w.unchanged(w.once), "held back", "has ended")
+	w.define(map[string]string{ApprovalFile(digest): string(ApprovalText("olga", w.clock.Now()))})
+	w.ok()
+	w.has()
+}
+
 // Nor does it wait for an event that nobody has thought of: it counts for three days,
 // whatever is remembered, and not at all without saying until when.
 func TestRule05_ApprovalEndsInTime(t *testing.T) {
@@ -133,6 +155,8 @@ func TestRule05_ApprovalEndsInTime(t *testing.T) {
 	w.tenants()
 	w.problem(w.unchanged(w.once), "held back", "has ended")
 	w.define(map[string]string{ApprovalFile(digest): "approved by olga\n"})
-	w.problem(w.unchanged(w.once), "held back", "does not say until when")
+	w.problem(w.unchanged(w.once), "held back", "does not say when")
+	w.define(map[string]string{ApprovalFile(digest): "at: 2099-01-01T00:00:00Z\n"})
+	w.problem(w.unchanged(w.once), "held back", "has ended")
 	w.has("red", "blue")
 }

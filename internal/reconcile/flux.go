@@ -117,6 +117,27 @@ func inOrder(all []*api.ResourceSet) []*api.ResourceSet {
 	return ordered
 }
 
+// dependsOn reports whether one ResourceSet waits for another, by way of any others. All
+// of a circle do, so that none of it gets into Git.
+func dependsOn(all []*api.ResourceSet, from, to string) bool {
+	seen := map[string]bool{}
+	var waits func(name string) bool
+	waits = func(name string) bool {
+		if name == to {
+			return true
+		}
+		i := slices.IndexFunc(all, func(rs *api.ResourceSet) bool { return rs.NamespacedName() == name })
+		if i < 0 || seen[name] {
+			return false
+		}
+		seen[name] = true
+		return slices.ContainsFunc(all[i].Spec.DependsOn, func(dep api.Dependency) bool {
+			return isResourceSet(dep) && waits(dependencyName(all[i], dep))
+		})
+	}
+	return waits(from)
+}
+
 func isResourceSet(dep api.Dependency) bool {
 	return dep.Kind == api.KindResourceSet && strings.HasPrefix(dep.APIVersion, api.Group+"/")
 }
@@ -138,12 +159,15 @@ func (r *Reconciler) after(rs *api.ResourceSet, plans []*plan) ([]expand.FluxDep
 			continue
 		}
 		name := dependencyName(rs, dep)
+		if dependsOn(r.defs.ResourceSets, name, rs.NamespacedName()) {
+			return nil, &DependencyError{Name: name, Why: "depends on it in turn"}
+		}
 		if !slices.ContainsFunc(r.defs.ResourceSets, func(o *api.ResourceSet) bool { return o.NamespacedName() == name }) {
 			return nil, &DependencyError{Name: name, Why: "is not defined"}
 		}
 		i := slices.IndexFunc(plans, func(pl *plan) bool { return pl.name == name })
 		if i < 0 {
-			return nil, &DependencyError{Name: name, Why: "depends on it in turn"}
+			return nil, &DependencyError{Name: name, Why: "has no plan"} // it is planned before
 		}
 		lock := plans[i].lockAfter()
 		if lock == nil {

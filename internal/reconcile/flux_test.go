@@ -378,6 +378,8 @@ func TestRule07_FluxChangeReverted(t *testing.T) {
 		w.problem(w.unchanged(w.once), "_flux is held as", commit[:12])
 		w.lacks(file, "wait: true")
 	}
+	w.tenants("red", "blue", "green") // which does not bring it back
+	w.problem(w.unchanged(w.once), "_flux is held as", commit[:12])
 	w.define(map[string]string{"app.yaml": strings.Replace(appSet, "spec:\n", "spec:\n  wait: true\n  serviceAccountName: app\n", 1)})
 	w.ok()
 	w.contains(file, "wait: true")
@@ -398,5 +400,81 @@ func TestRule07_FluxObjectRestored(t *testing.T) {
 	if message := w.repo.Git("log", "-1", "--format=%B", "main"); !strings.Contains(message, "Trigger: drift") {
 		t.Errorf("message:\n%s", message)
 	}
+	w.unchanged(w.ok)
+}
+
+// Steps that somebody brought back by a revert are not taken away again, nor are their
+// Kustomizations changed, whatever input sets do meanwhile.
+func TestRule07_FluxStepsReverted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	set := func(steps ...string) string {
+		text := "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: app, namespace: apps}\nspec:\n  inputsFrom: [{name: tenants}]\n  steps:\n"
+		for _, step := range steps {
+			text += "    - name: " + step + "\n      timeout: 3m\n      resources:\n        - apiVersion: v1\n          kind: ConfigMap\n" +
+				"          metadata: {name: " + step + "-<< inputs.tenant >>, namespace: apps}\n"
+		}
+		return text
+	}
+	w.define(map[string]string{"app.yaml": set("one", "two")})
+	w.ok()
+	w.define(map[string]string{"app.yaml": set("one")})
+	w.ok()
+	commit := w.revert()
+	for _, cold := range []bool{false, true} {
+		if cold {
+			w.forget()
+			w.tenants("red", "blue", "green")
+		}
+		w.problem(w.unchanged(w.once), "_flux is held as", commit[:12])
+	}
+	w.release()
+	w.ok()
+	w.has("red", "blue", "green")
+}
+
+// A folder that somebody deleted does not come back as Kustomizations without anything.
+func TestRule07_FluxFolderDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	w.ok()
+	gone := map[string]string{}
+	for _, file := range w.repo.Files("main") {
+		if strings.HasPrefix(file, "clusters/generated/apps/app/") {
+			gone[file] = ""
+		}
+	}
+	w.repo.Commit("main", "No app any more", gone)
+	w.once()
+	w.lists(".")
+	for range 2 {
+		w.problem(w.unchanged(w.once), "is held as Somebody Else")
+		w.forget()
+	}
+	for _, file := range w.repo.Files("main") {
+		if strings.HasPrefix(file, "clusters/generated/apps/app/") {
+			t.Errorf("%s is there again", file)
+		}
+	}
+}
+
+// Of ResourceSets that wait for each other none gets into Git as such, whoever comes last.
+func TestFluxDependsOnCircle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flux()
+	after := func(name, other string) string {
+		return strings.Replace(inlineSet(name), "spec:\n", "spec:\n  dependsOn:\n    - {apiVersion: fluxcd.controlplane.io/v1, kind: ResourceSet, name: "+other+"}\n", 1)
+	}
+	w.define(map[string]string{"p.yaml": inlineSet("p"), "q.yaml": after("q", "p"), "r.yaml": after("r", "q")})
+	w.ok()
+	w.define(map[string]string{"p.yaml": after("p", "r")})
+	report := w.unchanged(w.once)
+	for _, name := range []string{"p", "q", "r"} {
+		w.problem(report, "ResourceSet apps/"+name, "depends on it in turn")
+	}
+	w.define(map[string]string{"p.yaml": inlineSet("p")})
 	w.unchanged(w.ok)
 }

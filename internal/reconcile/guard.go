@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -150,7 +151,10 @@ func (r *Reconciler) reconsider(pl *plan) {
 // approvals have been used. Plans that could not be judged in this pass, because a
 // provider failed, stay as they were.
 func (r *Reconciler) remember(p *pass, pushed bool) error {
-	next := heldDocument{Used: slices.Clone(r.held.Used)}
+	next := heldDocument{Used: slices.Clone(r.held.Used), Lapsed: maps.Clone(r.held.Lapsed)}
+	maps.DeleteFunc(next.Lapsed, func(_ string, at time.Time) bool {
+		return r.now().Sub(at) > ApprovalLasts+clockSkew // what was approved before has ended by itself
+	})
 	var errs []error
 	for _, record := range p.held {
 		next.Plans = append(next.Plans, record)
@@ -159,7 +163,7 @@ func (r *Reconciler) remember(p *pass, pushed bool) error {
 		_, again := p.held[old.ResourceSet]
 		settled, seen := p.settled[old.ResourceSet]
 		switch {
-		case again, p.done(old.Digest, pushed):
+		case again, p.done(old.ResourceSet, pushed):
 		case seen && settled:
 			errs = append(errs, r.lapse(old.Digest, &next))
 		default:
@@ -180,9 +184,10 @@ func (r *Reconciler) remember(p *pass, pushed bool) error {
 	return errors.Join(errs...)
 }
 
-// done reports that the plan of that digest has been carried out.
-func (p *pass) done(digest string, pushed bool) bool {
-	return pushed && slices.ContainsFunc(p.plans, func(pl *plan) bool { return pl.released == digest })
+// done reports that a held plan of a ResourceSet has been carried out: that one, or
+// another, by which it is out of date.
+func (p *pass) done(resourceSet string, pushed bool) bool {
+	return pushed && slices.ContainsFunc(p.plans, func(pl *plan) bool { return pl.name == resourceSet && pl.released != "" })
 }
 
 // A HeldError is a removal that the prune guard holds back.
@@ -208,7 +213,7 @@ func (e *HeldError) Error() string {
 // Suggestion is what to do about it.
 func (e *HeldError) Suggestion() string {
 	if e.Plan.ended {
-		return fmt.Sprintf("the approval of it has ended, or does not say until when it counts; `renderer approve %s` gives another one", e.Plan.ResourceSet)
+		return fmt.Sprintf("the approval of it has ended, or does not say when it was given; `renderer approve %s` gives another one", e.Plan.ResourceSet)
 	}
 	hint := fmt.Sprintf("if it is meant, `renderer approve %s` releases exactly this plan", e.Plan.ResourceSet)
 	if e.Confirm > 0 {

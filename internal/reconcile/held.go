@@ -54,6 +54,8 @@ var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 type heldDocument struct {
 	Plans []HeldPlan `json:"plans"`
 	Used  []string   `json:"used,omitempty"` // approvals that count no more, newest last
+	// Lapsed is when a plan, by its digest, was seen not to be wanted any more.
+	Lapsed map[string]time.Time `json:"lapsed,omitempty"`
 }
 
 // Plans are the plans that are held now, by ResourceSet.

@@ -122,7 +122,7 @@ func (r *Reconciler) yield(pl *plan, held map[string]*TakenBackError, found map[
 	}
 	for _, set := range slices.Sorted(maps.Keys(found)) {
 		if set == fluxFolder {
-			continue // after the others: what they keep is in the lists there
+			continue // see tookFluxBack
 		}
 		desired := pl.desired(set)
 		for _, iv := range found[set] {
@@ -141,8 +141,17 @@ func (r *Reconciler) yield(pl *plan, held map[string]*TakenBackError, found map[
 			break
 		}
 	}
+	flux, err := r.tookFluxBack(pl, found[fluxFolder], released[fluxFolder])
+	if err != nil {
+		return err
+	}
+	if flux != nil {
+		held[fluxFolder] = flux
+		r.leaveTo(pl, held)
+		return nil
+	}
 	r.holdSets(pl, held, anew)
-	return r.yieldFlux(pl, found[fluxFolder], released[fluxFolder])
+	return nil
 }
 
 // leftBy is the hold of a set as the newest commit left it that changed its manifests.
@@ -189,14 +198,25 @@ func (r *Reconciler) holdSets(pl *plan, held map[string]*TakenBackError, anew ma
 		}
 		pl.unwrite(anew)
 		r.layOut(pl)
-		if pl.out != nil && pl.previous == nil && len(pl.out.Files) == 1 {
-			pl.leave() // all of a new ResourceSet was taken back: only its empty list is left
+		if pl.out != nil && pl.previous == nil && pl.withoutManifests() {
+			pl.leave() // all of a new ResourceSet was taken back: only its empty lists are left
 		}
 	}
 	for _, set := range slices.Sorted(maps.Keys(held)) {
 		pl.fail(pl.pos, "", held[set])
 	}
 	r.reconsider(pl)
+}
+
+// withoutManifests reports that nothing but lists, and what is there for Flux, would be
+// in the folder.
+func (pl *plan) withoutManifests() bool {
+	for file := range pl.out.Files {
+		if folder, _, nested := strings.Cut(file, "/"); nested && folder != fluxFolder {
+			return false
+		}
+	}
+	return true
 }
 
 // moves are the sets that are there and become something else, "shared" among them.

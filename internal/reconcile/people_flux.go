@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"resourceset.example/renderer/pkg/gitwriter"
@@ -65,30 +66,47 @@ func (pl *plan) writesFlux() bool {
 	return pl.out != nil && !pl.removed && !maps.Equal(pl.previous.recordedFlux(), pl.desired(fluxFolder))
 }
 
-// yieldFlux leaves a ResourceSet as it is committed if somebody took back what it is to
-// be for Flux. Sets that are held are not in the plan any more, nor in its lists.
-func (r *Reconciler) yieldFlux(pl *plan, list []intervention, released bool) error {
-	if released || !pl.writesFlux() {
-		return nil
+// objects are the Kustomizations among files for Flux. The lists beside them follow the
+// input sets, about which is decided one by one.
+func objects(files map[string]string) map[string]string {
+	some := map[string]string{}
+	for file, blob := range files {
+		if !strings.Contains(file, "/") {
+			some[file] = blob
+		}
 	}
-	desired := pl.desired(fluxFolder)
+	return some
+}
+
+// tookFluxBack finds out whether somebody took back the Kustomizations that a plan wants,
+// and who.
+func (r *Reconciler) tookFluxBack(pl *plan, list []intervention, released bool) (*TakenBackError, error) {
+	desired := objects(pl.desired(fluxFolder))
+	if released || pl.out == nil || pl.removed || maps.Equal(objects(pl.previous.recordedFlux()), desired) {
+		return nil, nil
+	}
 	for _, iv := range list {
-		took, err := r.tookBack(pl, fluxFolder, iv, desired)
+		before, err := r.manifests(iv.before, pl.dir, fluxFolder)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if !took {
-			continue
-		}
-		left, err := r.leftBy(pl, fluxFolder, list)
+		after, err := r.manifests(iv.after, pl.dir, fluxFolder)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		pl.leave()
-		pl.takenBack = true
-		pl.fail(pl.pos, "", left)
-		r.reconsider(pl)
-		return nil
+		if !maps.Equal(objects(before), objects(after)) && maps.Equal(objects(before), desired) {
+			return r.leftBy(pl, fluxFolder, list)
+		}
 	}
-	return nil
+	return nil, nil
+}
+
+// leaveTo leaves a ResourceSet as a whole as it is committed.
+func (r *Reconciler) leaveTo(pl *plan, held map[string]*TakenBackError) {
+	pl.leave()
+	pl.takenBack = true
+	for _, set := range slices.Sorted(maps.Keys(held)) {
+		pl.fail(pl.pos, "", held[set])
+	}
+	r.reconsider(pl)
 }

@@ -362,8 +362,8 @@ func (r *Reconciler) layOut(pl *plan) {
 		}
 		pl.fail(pl.params.ResourceSet.Pos, origin, failed.Err)
 	}
-	if pl.previous == nil && len(out.Failed) > 0 && len(out.Files) == 1 {
-		pl.leave() // a new ResourceSet of which nothing renders: no commit of its empty list
+	if pl.previous == nil && len(out.Failed) > 0 && pl.withoutManifests() {
+		pl.leave() // a new ResourceSet of which nothing renders: no commit of its empty lists
 	}
 }
 
