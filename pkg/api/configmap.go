@@ -5,7 +5,9 @@ package api
 import (
 	"encoding/base64"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -113,8 +115,31 @@ func (d *decoder) nameOnly(at *yaml.Node, meta *Meta) {
 	}
 }
 
+// maxConfigMapKey and configMapKey are the rule of Kubernetes for the keys of a ConfigMap.
+// They become names of files where it is mounted.
+const maxConfigMapKey = 253
+
+var configMapKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+
+// checkKeys faults the first key that a cluster would not take.
+func (d *decoder) checkKeys(n *yaml.Node, field string, data map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		switch {
+		case len(key) > maxConfigMapKey:
+			d.fault(n, "use a shorter one", "%s has a key of more than %d characters, %q…", field, maxConfigMapKey, key[:20])
+		case !configMapKey.MatchString(key) || key == "." || strings.HasPrefix(key, ".."):
+			d.fault(n, "use letters, digits, '-', '_' and '.', and no '..' at the beginning", "%s has a key that Kubernetes refuses, %q", field, key)
+		default:
+			continue
+		}
+		return
+	}
+}
+
 // checkData faults what a cluster would not take.
 func (d *decoder) checkData(n *yaml.Node, c *ConfigMap) {
+	d.checkKeys(n, "data", c.Data)
+	d.checkKeys(n, "binaryData", c.BinaryData)
 	size := 0
 	for name, value := range c.Data {
 		size += len(name) + len(value)

@@ -49,3 +49,27 @@ func TestConfigMapsAreBounded(t *testing.T) {
 		t.Error("a million values out of 60 KB were read")
 	}
 }
+
+// Nothing is copied under a key that Kubernetes refuses: the object that takes it over
+// would be refused with it.
+func TestConfigMapKeys(t *testing.T) {
+	for key, usable := range map[string]bool{
+		"a": true, "config.yaml": true, ".hidden": true, "A_b-1.": true, strings.Repeat("k", 253): true,
+		"": false, ".": false, "..": false, "..a": false, "../../x": false, "k k": false, "a/b": false, "ü": false, "a\n": false,
+		strings.Repeat("k", 254): false,
+	} {
+		for _, field := range []string{"data", "binaryData"} {
+			defs := Parse("a.yaml", fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n%s: {? %q : aGk=}\n", field, key))
+			if len(defs.ConfigMaps) != 1 || len(defs.Faults) > 0 {
+				t.Fatalf("%s %q: %v", field, key, defs.Faults)
+			}
+			c := defs.ConfigMaps[0]
+			if (c.Unusable == nil) != usable || len(c.Data)+len(c.BinaryData) == 0 == usable {
+				t.Errorf("%s %.30q: unusable because of %v", field, key, c.Unusable)
+			}
+			if c.Unusable != nil && !strings.Contains(c.Unusable.Msg, field+" has a key") {
+				t.Errorf("%s %.30q: %v", field, key, c.Unusable)
+			}
+		}
+	}
+}
