@@ -206,6 +206,8 @@ func detail(e *audit.Event) string {
 			parts = append(parts, "and "+counted(more, "more file"))
 		}
 		return strings.Join(parts, ", ")
+	case audit.Flux, audit.Listed:
+		return strings.TrimPrefix(e.Subject, e.ResourceSet+": ")
 	case audit.Updated:
 		for _, f := range e.Fields {
 			parts = append(parts, f.Name+" "+value(f.Old)+" → "+value(f.New))

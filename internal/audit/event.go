@@ -24,6 +24,10 @@ const (
 	// as somebody left them.
 	Restored EventKind = "restored"
 	Released EventKind = "released"
+	// Flux is a change to how Flux applies a ResourceSet, and Listed one that only brings
+	// a list up to what there is. Nobody edited anything.
+	Flux   EventKind = "flux"
+	Listed EventKind = "listed"
 )
 
 // An Event is one line of the timeline. Its JSON form is documented in

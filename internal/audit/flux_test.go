@@ -65,6 +65,23 @@ func TestVerifyFlux(t *testing.T) {
 	w.define(map[string]string{appSet: appFile})
 	w.rendered()
 	w.proved(10)
+
+	// Nobody edited anything, and the history does not say so.
+	events, _ := w.history(Filter{})
+	told := map[string]bool{}
+	for _, e := range events {
+		if e.Kind == Restored {
+			t.Errorf("%q is told as an edit that was undone: %+v", e.Subject, e.Files)
+		}
+		if e.Kind == Flux {
+			told[strings.TrimPrefix(e.Subject, "apps/app: ")] = e.Input == "" && len(e.Inputs) == 0 && len(e.Files) > 0
+		}
+	}
+	for _, subject := range []string{"protect until Flux Kustomizations take over", "hand over to Flux Kustomizations"} {
+		if !told[subject] {
+			t.Errorf("%q is not told as flux: %v", subject, told)
+		}
+	}
 }
 
 // A ResourceSet that goes half-way to Flux gets there first.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -158,25 +159,50 @@ func (h *historian) rendered(t *touch, said *claim, d folderChange) error {
 		h.add(e)
 	}
 	if len(changes) == 0 {
-		return h.restored(event, d)
+		return h.around(event, d, before, after)
 	}
 	return nil
 }
 
-// restored: the record is what it was, so files were written as it lists them.
-func (h *historian) restored(event Event, d folderChange) error {
-	event.Kind = Restored
+// around adds what a commit did that changed no input set: it undid an edit, or it
+// changed what is there for Flux, the record or the list.
+func (h *historian) around(event Event, d folderChange, before, after *expand.Lock) error {
+	var changed []string
 	err := h.differences(d.before, d.after, "", func(f difference) {
+		changed = append(changed, f.path)
 		event.Files = append(event.Files, FileChange{Path: path.Join(h.target, d.dir, f.path), Change: f.letter()})
 		if set, _, below := strings.Cut(f.path, "/"); below && !slices.Contains(event.Inputs, set) {
 			event.Inputs = append(event.Inputs, set)
 		}
 	})
-	if err == nil {
-		h.add(event)
+	if err != nil {
+		return err
 	}
-	return err
+	if event.Kind = aroundKind(event.Reverts, changed, before, after); event.Kind != Restored {
+		event.Inputs = nil // it is about the ResourceSet as a whole
+	}
+	h.add(event)
+	return nil
 }
+
+// aroundKind is what kind of change it is. Where the record is what it was, manifests
+// were written as it lists them.
+func aroundKind(undoes string, changed []string, before, after *expand.Lock) EventKind {
+	manifest := func(name string) bool { return name != lockName && name != kustomizationName && !belowFlux(name) }
+	switch {
+	case undoes != "" || slices.ContainsFunc(changed, manifest):
+		return Restored
+	case !reflect.DeepEqual(before.Flux, after.Flux):
+		return Flux
+	case slices.ContainsFunc(changed, belowFlux):
+		return Restored
+	case slices.Contains(changed, lockName):
+		return Updated
+	}
+	return Listed
+}
+
+func belowFlux(name string) bool { return strings.HasPrefix(name, fluxFolder+"/") }
 
 // unreadable is a lock that is damaged, or of a newer format.
 func unreadable(err error) bool {

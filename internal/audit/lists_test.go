@@ -57,6 +57,9 @@ func TestVerifyProvesListsThatOthersChanged(t *testing.T) {
 
 	edit = w.person("Take red away", map[string]string{redFile: ""})
 	next := w.rendered() // its entry: blamed for the file that is missing, and for nothing else
+	if events, _ := w.history(Filter{ResourceSet: "apps/app"}); events[0].Commit != next || events[0].Kind != Listed || len(events[0].Files) != 1 {
+		t.Errorf("want the list brought up to what there is: %+v", events[0])
+	}
 	report := w.verify(Verification{Commit: next})
 	w.finding(report, next, Altered, redFile, "missing", edit)
 	if len(report.Commits[0].Findings) != 1 {

@@ -13,6 +13,7 @@ const (
 	lockName          = "inputs.lock"
 	kustomizationName = "kustomization.yaml"
 	sharedFolder      = "shared"
+	fluxFolder        = "_flux" // what is there for Flux, besides the manifests
 )
 
 // A lockFile is an inputs.lock, or why it cannot be read.
