@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"resourceset.example/renderer/internal/config"
 	"resourceset.example/renderer/internal/reconcile"
@@ -128,7 +129,7 @@ func (a *app) once(ctx context.Context, stdout io.Writer) error {
 		printWarning(a.stderr, a.scrubbed(w))
 	}
 	for _, c := range report.Commits {
-		fmt.Fprintf(stdout, "%.12s %s: %d added, %d updated, %d removed\n", c.Hash, c.ResourceSet, c.Added, c.Updated, c.Removed)
+		fmt.Fprintf(stdout, "%.12s %s\n", c.Hash, a.redactor.Scrub(didWhat(&c)))
 	}
 	for _, q := range report.Requests {
 		fmt.Fprintf(stdout, "%s pull request #%d from %s: %s\n", q.Action, q.Number, q.Branch, q.URL)
@@ -140,6 +141,15 @@ func (a *app) once(ctx context.Context, stdout io.Writer) error {
 		return nil
 	}
 	return &exitError{code: exitFault, err: a.scrubbedAll(report.Err())}
+}
+
+// didWhat says on one line what a commit did: in numbers, or in its own words where no
+// input set changed.
+func didWhat(c *reconcile.CommitReport) string {
+	if subject, _, _ := strings.Cut(c.Message, "\n"); subject != "" && c.Added+c.Updated+c.Removed == 0 {
+		return subject
+	}
+	return fmt.Sprintf("%s: %d added, %d updated, %d removed", c.ResourceSet, c.Added, c.Updated, c.Removed)
 }
 
 // scrubbedAll scrubs each of joined errors.

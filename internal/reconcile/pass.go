@@ -405,7 +405,7 @@ func (r *Reconciler) landed(p *pass, result gitwriter.Result) {
 	}
 	if !r.perPass() && n < len(result.Commits) || r.perPass() && len(p.report.Commits) == 0 {
 		hash := result.Commits[len(result.Commits)-1].String()
-		p.report.Commits = append(p.report.Commits, CommitReport{Hash: hash})
+		p.report.Commits = append(p.report.Commits, CommitReport{Hash: hash, Message: onlyListed})
 		r.log.Info("listed only the ResourceSets that there are", "commit", hash, "trigger", p.trigger)
 	}
 	if p.report.Lost > 0 {

@@ -87,6 +87,9 @@ func (root *rootList) write(files map[string][]byte) {
 	root.current, root.before = list.Data, slices.Clone(root.now)
 }
 
+// onlyListed is the subject of the commit of [Reconciler.unlist].
+const onlyListed = "list only the ResourceSets that there are"
+
 // unlist is the commit that takes entries off the list which lead nowhere since
 // somebody deleted their folders: none when there are none. That they stay away is
 // that person's decision; without the commit nothing at all would build.
@@ -96,7 +99,7 @@ func (r *Reconciler) unlist(p *pass, root *rootList) []gitwriter.Commit {
 		return nil
 	}
 	var b strings.Builder
-	b.WriteString("list only the ResourceSets that there are\n\nSomebody has deleted the folders of the others.\n\n")
+	b.WriteString(onlyListed + "\n\nSomebody has deleted the folders of the others.\n\n")
 	for i, dir := range list.Stale {
 		m := message{ResourceSet: dir}
 		if i == 0 {
