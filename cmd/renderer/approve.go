@@ -40,6 +40,9 @@ repository instead, to be committed and reviewed there.`,
 			if err != nil {
 				return &exitError{code: exitUsage, err: err}
 			}
+			if definitions == "" && cmd.Flags().Changed("definitions") {
+				return usageErrorf("--definitions is empty: name a work tree of the definitions repository, or leave it out")
+			}
 			held := reconcile.OpenHeld(cfg.State.Directory)
 			plans, err := held.Plans()
 			if err != nil {
@@ -69,6 +72,9 @@ func approve(stdout io.Writer, cfg *config.Config, held reconcile.HeldFile, plan
 		fmt.Fprintf(stdout, "released with the next pass: %s\n", describeHeld(plan))
 		return nil
 	}
+	if err := checkWorkTree(definitions, cfg.Source.Path); err != nil {
+		return &exitError{code: exitFault, err: err}
+	}
 	path := filepath.Join(definitions, filepath.FromSlash(cfg.Source.Path), filepath.FromSlash(reconcile.ApprovalFile(plan.Digest)))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return &exitError{code: exitFault, err: err}
@@ -80,6 +86,29 @@ func approve(stdout io.Writer, cfg *config.Config, held reconcile.HeldFile, plan
 	}
 	fmt.Fprintf(stdout, "commit this file to release it: %s\n", path)
 	return nil
+}
+
+// checkWorkTree refuses a folder that is no work tree of the definitions repository:
+// nobody would ever read the approval there.
+func checkWorkTree(dir, sourcePath string) error {
+	for _, folder := range []string{dir, filepath.Join(dir, filepath.FromSlash(sourcePath))} {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return &noWorkTreeError{dir: dir, missing: folder, sourcePath: sourcePath}
+		}
+	}
+	return nil
+}
+
+// A noWorkTreeError is a --definitions of approve in which no definitions can be.
+type noWorkTreeError struct{ dir, missing, sourcePath string }
+
+func (e *noWorkTreeError) Error() string {
+	return fmt.Sprintf("--definitions %s: there is no folder %s; nothing was written", e.dir, e.missing)
+}
+
+// Suggestion is what to do about it.
+func (e *noWorkTreeError) Suggestion() string {
+	return "name the root of a work tree of the definitions repository, which has the folder of source.path (" + e.sourcePath + ")"
 }
 
 func printHeld(stdout io.Writer, plans []reconcile.HeldPlan) error {

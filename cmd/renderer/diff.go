@@ -47,6 +47,10 @@ Exits 0 without differences, 1 with some (removals that are held back are some),
 			if !ok {
 				return usageErrorf("unknown output format %q: use text, json or markdown", output)
 			}
+			if definitions == "" && cmd.Flags().Changed("definitions") {
+				// An unset variable in CI must not pass for "nothing changes".
+				return usageErrorf("--definitions is empty: name a folder or a revision, or leave it out")
+			}
 			colored, err := useColor(color, cmd.OutOrStdout())
 			if err != nil {
 				return err
