@@ -47,6 +47,9 @@ func TestVerifyProvesListsThatOthersChanged(t *testing.T) {
 	}
 	edit = w.person("Take more away", gone)
 	w.rendered() // its entry
+	if c := w.report.Commits; len(c) != 1 || c[0].ResourceSet != "" || !strings.HasPrefix(w.message(c[0].Hash), c[0].Message) || c[0].Message == "" {
+		t.Errorf("the report does not say what the commit did: %+v", c)
+	}
 	provedSince(edit)
 	if strings.Contains(w.read(topList), "apps/more") {
 		t.Fatal(w.read(topList))

@@ -25,6 +25,7 @@ type world struct {
 	orchestrator *forgetest.Orchestrator
 	cfg          *config.Config
 	loop         *reconcile.Reconciler
+	report       *reconcile.Report // of the last pass
 	now          atomic.Int64
 }
 
@@ -131,7 +132,7 @@ func (w *world) pass() string {
 		}
 	}
 	w.now.Add(3600)
-	w.loop.Once(context.Background())
+	w.report = w.loop.Once(context.Background())
 	return w.repo.Head("main")
 }
 
