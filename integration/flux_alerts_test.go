@@ -186,11 +186,11 @@ func (f *fleet) alertsOfRenderer(t *testing.T) string {
 }
 
 // tellsOfWork: of the last change the orchestrator hears from renderer that it is
-// committed, and from Flux that it is applied.
-func (f *fleet) tellsOfWork(t *testing.T, desk *eventDesk, commit string) {
+// committed, and from Flux that it is applied and released.
+func (d *eventDesk) tellsOfWork(t *testing.T, commit string) {
 	t.Log("renderer's commit and Flux's work on it are told")
 	revision := "main@sha1:" + commit
-	told := desk.comes(t, eventsPath, 1, eventMatch{
+	told := d.comes(t, eventsPath, 1, eventMatch{
 		controller: "renderer", object: "ResourceSet apps/app1", severity: "info", reason: "ReconciliationSucceeded",
 		message: "remove tenant2", revision: revision,
 	})
@@ -212,27 +212,27 @@ func (f *fleet) tellsOfWork(t *testing.T, desk *eventDesk, commit string) {
 	applied := eventMatch{controller: "kustomize-controller", object: "Kustomization flux-system/tenants", severity: "info", revision: revision}
 	deleted := applied
 	deleted.message = "HelmRelease/apps/app1-tenant2 deleted"
-	desk.comes(t, eventsPath, 1, deleted)
+	d.comes(t, eventsPath, 1, deleted)
 	applied.reason = "ReconciliationSucceeded"
-	desk.comes(t, eventsPath, 1, applied)
+	d.comes(t, eventsPath, 1, applied)
 
-	// helm-controller does not run here, so this is in its place.
-	const released = `{"involvedObject": {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "namespace": "apps", "name": "app1-tenant1"},
-		"severity": "info", "timestamp": "2026-01-02T03:04:05Z", "reason": "UpgradeSucceeded", "message": "upgrade succeeded",
-		"metadata": {"event.toolkit.fluxcd.io/tenant": "tenant1"}, "reportingController": "helm-controller"}`
-	resp, err := http.Post(f.EventsURL(), "application/json", strings.NewReader(released))
-	must(t, err)
-	must(t, resp.Body.Close())
-	upgraded := desk.comes(t, eventsPath, 1, eventMatch{controller: "helm-controller", object: "HelmRelease apps/app1-tenant1", reason: "UpgradeSucceeded"})
-	if diff := cmp.Diff(map[string]string{"tenant": "tenant1"}, upgraded.Metadata); diff != "" {
-		t.Errorf("metadata of the release (-want +got):\n%s", diff)
+	// This is what the example's own Alert is for: releases, with the tenant's annotations.
+	upgraded := d.comes(t, eventsPath, 1, eventMatch{
+		controller: "helm-controller", object: "HelmRelease apps/app1-tenant2", severity: "info", reason: "UpgradeSucceeded",
+	})
+	for key, want := range map[string]string{"tenant": "tenant2", "env": "production", "app": "app1"} {
+		if got := upgraded.Metadata[key]; got != want {
+			t.Errorf("metadata of the release: %s is %q, want %q: %v", key, got, want, upgraded.Metadata)
+		}
 	}
+	d.comes(t, eventsPath, 1, eventMatch{controller: "helm-controller", object: "HelmRelease apps/app1-tenant3", reason: "InstallSucceeded"})
+	d.comes(t, eventsPath, 1, eventMatch{controller: "helm-controller", object: "HelmRelease apps/app1-tenant2", reason: "UninstallSucceeded"})
 }
 
 // tellsOfFailures: a fetch fails, goes well, and fails again in the same words, all
 // within the five minutes in which notification-controller drops repetitions. The
 // orchestrator hears of each turn; who wants failures hears of these alone.
-func (f *fleet) tellsOfFailures(t *testing.T, o *seedOrchestrator, r *setup) {
+func (o *seedOrchestrator) tellsOfFailures(t *testing.T, r *setup) {
 	t.Log("a fetch fails, twice")
 	r.w.write("secrets/apps/hook/token", hookToken)
 	r.w.repo.Commit("main", "Fetch when asked", map[string]string{r.source + "/receiver.yaml": `apiVersion: notification.toolkit.fluxcd.io/v1

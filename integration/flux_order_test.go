@@ -118,7 +118,8 @@ func (f *fleet) gates(t *testing.T) {
 		must(t, f.Apply(t.Context(), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: gates-foreign}\ndata: {state: "+state+"}\n"))
 	}
 	appears("first", "starting")
-	must(t, f.Apply(t.Context(), "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app, namespace: gates-foreign}\nspec: {}\n"))
+	must(t, f.Apply(t.Context(), "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app, namespace: gates-foreign}\n"+
+		"spec: {suspend: true, interval: 1h, chartRef: {kind: OCIRepository, name: app}}\n"))
 	h.opens("exists")
 	h.opens("release")
 	h.owned("free=free", "type=type", "exists=exists", "release=release")

@@ -5,6 +5,7 @@ package integration
 import (
 	"encoding/json"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,13 +23,14 @@ const (
 func (f *fleet) tenants(t *testing.T) {
 	w := newWorld(t)
 	desk := newSeedOrchestrator(t, w)
+	charts := newChartDesk(t, "app1", "1.9.0", "2.0.0-rc.1", "2.0.0")
 	r := w.renderer("renderer")
 	r.extra = "events: [{url: " + f.EventsURL() + "}]\n"
 	must(t, f.CreateNamespace(t.Context(), "apps"))
 	f.alerted(t, desk)
 	w.repo.Commit("main", "Define the tenants", map[string]string{
 		r.source + "/provider.yaml":    seed(t, "external-service/provider.yaml", "https://my-orchestrator.com", desk.URL),
-		r.source + "/resourceset.yaml": seed(t, "external-service/resourceset.yaml"),
+		r.source + "/resourceset.yaml": seed(t, "external-service/resourceset.yaml", "oci://ghcr.io", "oci://"+charts.Listener.Addr().String()),
 		r.source + "/alert.yaml":       seed(t, "external-service/alert.yaml"),
 	})
 	sync := &cluster.Sync{Name: "tenants", URL: r.url, Branch: "main", Path: r.target}
@@ -46,6 +48,8 @@ func (f *fleet) tenants(t *testing.T) {
 	if got := text(first["app1-tenant1"], "spec", "values", "features"); got != "feature1,feature2,feature3" {
 		t.Errorf("features of tenant1: %q", got)
 	}
+	f.released(t, "app1-tenant1", "2.0.0-rc.1", "feature1,feature2,feature3")
+	f.released(t, "app1-tenant2", "1.9.0", "feature1,feature2")
 
 	t.Log("onboard")
 	desk.Add(map[string]any{"tenant": "tenant3", "version": "1.9.0", "featureFlags": []string{"feature1"}})
@@ -58,8 +62,8 @@ func (f *fleet) tenants(t *testing.T) {
 	desk.Update("tenant", "tenant2", "version", "2.0.0")
 	desk.Update("tenant", "tenant3", "featureFlags", []string{"feature1", "feature9"})
 	pass()
-	charts := f.names(t, sourceAPI, "OCIRepository", "apps", "app1-tenant1", "app1-tenant2", "app1-tenant3")
-	if got := text(charts["app1-tenant2"], "spec", "ref", "semver"); got != "2.0.0" {
+	repositories := f.names(t, sourceAPI, "OCIRepository", "apps", "app1-tenant1", "app1-tenant2", "app1-tenant3")
+	if got := text(repositories["app1-tenant2"], "spec", "ref", "semver"); got != "2.0.0" {
 		t.Errorf("version of tenant2: %q", got)
 	}
 	third := f.names(t, helmAPI, "HelmRelease", "apps", "app1-tenant1", "app1-tenant2", "app1-tenant3")
@@ -67,20 +71,37 @@ func (f *fleet) tenants(t *testing.T) {
 		t.Errorf("features of tenant3: %q", got)
 	}
 	same(t, second["app1-tenant3"], third["app1-tenant3"])
+	f.released(t, "app1-tenant2", "2.0.0", "feature1,feature2")
+	f.released(t, "app1-tenant3", "1.9.0", "feature1,feature9")
 
 	t.Log("offboard")
 	desk.Remove("tenant", "tenant2")
 	pass()
 	last := f.names(t, helmAPI, "HelmRelease", "apps", "app1-tenant1", "app1-tenant3")
 	f.names(t, sourceAPI, "OCIRepository", "apps", "app1-tenant1", "app1-tenant3")
+	f.names(t, "v1", "ConfigMap", "apps", "app1-tenant1", "app1-tenant3")
 	same(t, first["app1-tenant1"], last["app1-tenant1"])
 	if first["app1-tenant1"].GetGeneration() != last["app1-tenant1"].GetGeneration() {
 		t.Error("tenant1 was changed, of which nothing was said")
 	}
 	r.quiet()
 
-	f.tellsOfWork(t, desk.events, w.repo.Head("main"))
-	f.tellsOfFailures(t, desk, r)
+	desk.events.tellsOfWork(t, w.repo.Head("main"))
+	desk.tellsOfFailures(t, r)
+}
+
+// released waits until a tenant's release, which is one ConfigMap, is of a version and
+// has these features.
+func (f *fleet) released(t *testing.T, name, version, features string) {
+	t.Helper()
+	eventually(t, "release "+name+" of version "+version+" with "+features, func() bool {
+		o, err := f.Get(t.Context(), cluster.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: name})
+		if err != nil || o == nil {
+			return false
+		}
+		got, _, _ := strings.Cut(text(o, "data", "version"), "+") // Flux adds the chart's digest
+		return got == version && text(o, "data", "features") == features
+	})
 }
 
 // A seedOrchestrator is the orchestrator of the example.

@@ -30,8 +30,8 @@ type Options struct {
 // A Cluster is a running cluster. Its parts may be killed and started again.
 type Cluster struct {
 	*Client
-	Etcd, API                 *process.Process
-	Notify, Source, Kustomize *process.Process
+	Etcd, API                       *process.Process
+	Notify, Source, Kustomize, Helm *process.Process
 
 	options    Options
 	url        string
@@ -48,6 +48,7 @@ type ports struct {
 	sourceMetrics, kustomizeMetrics          int
 	events, hooks                            int // of notification-controller
 	notifyHealth, notifyMetrics              int
+	helmHealth, helmMetrics                  int
 }
 
 // Start runs a cluster, without the controllers of Flux so far. It can be used when
@@ -62,7 +63,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	free, err := process.FreePorts(12)
+	free, err := process.FreePorts(14)
 	if err != nil {
 		return err
 	}
@@ -70,6 +71,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		etcd: free[0], peer: free[1], api: free[2], artifacts: free[3],
 		sourceHealth: free[4], kustomizeHealth: free[5], sourceMetrics: free[6], kustomizeMetrics: free[7],
 		events: free[8], hooks: free[9], notifyHealth: free[10], notifyMetrics: free[11],
+		helmHealth: free[12], helmMetrics: free[13],
 	}
 	c.url = "https://" + address(c.ports.api)
 	if err := c.credentials(); err != nil {
@@ -98,7 +100,7 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // Close ends all parts, in the order in which nobody misses another.
 func (c *Cluster) Close() {
-	for _, p := range []*process.Process{c.Kustomize, c.Source, c.Notify, c.API, c.Etcd} {
+	for _, p := range []*process.Process{c.Kustomize, c.Helm, c.Source, c.Notify, c.API, c.Etcd} {
 		if p != nil {
 			p.Stop()
 		}
@@ -108,7 +110,7 @@ func (c *Cluster) Close() {
 // Logs is the end of what each part logged.
 func (c *Cluster) Logs() string {
 	var logs []string
-	for _, p := range []*process.Process{c.Etcd, c.API, c.Notify, c.Source, c.Kustomize} {
+	for _, p := range []*process.Process{c.Etcd, c.API, c.Notify, c.Source, c.Kustomize, c.Helm} {
 		if p != nil {
 			logs = append(logs, p.Tail())
 		}

@@ -6,9 +6,8 @@
 // container. That is all of a cluster that the product's promise needs: whether an
 // object is there, with what content, and since when (its UID tells).
 //
-// What is not there: nobody runs Pods, and nobody installs Helm charts, so a
-// HelmRelease is stored and stays as it is. Where only storing matters, a definition
-// of the type stands in (see the folder crds).
+// What is not there: nobody runs Pods. Where only storing matters, a definition of the
+// type stands in (see the folder crds).
 //
 // The programs are built by `make components` from the module beside this one.
 package cluster

@@ -34,7 +34,11 @@ func (c *Cluster) StartFlux(ctx context.Context) error {
 		"--kube-api-qps", "1000", "--kube-api-burst", "2000"); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{c.StartNotify, c.StartSource, c.StartKustomize} {
+	if c.Helm, err = c.controller("helm-controller", c.ports.helmHealth, c.ports.helmMetrics,
+		"--events-addr", c.EventsURL(), "--interval-jitter-percentage", "0"); err != nil {
+		return err
+	}
+	for _, start := range []func(context.Context) error{c.StartNotify, c.StartSource, c.StartKustomize, c.StartHelm} {
 		if err := start(ctx); err != nil {
 			return err
 		}
@@ -58,6 +62,11 @@ func (c *Cluster) StartSource(ctx context.Context) error {
 // StartKustomize starts kustomize-controller, again if it was killed.
 func (c *Cluster) StartKustomize(ctx context.Context) error {
 	return started(ctx, c.Kustomize, c.ports.kustomizeHealth)
+}
+
+// StartHelm starts helm-controller, again if it was killed.
+func (c *Cluster) StartHelm(ctx context.Context) error {
+	return started(ctx, c.Helm, c.ports.helmHealth)
 }
 
 func started(ctx context.Context, p *process.Process, health int) error {

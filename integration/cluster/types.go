@@ -24,7 +24,8 @@ var standIns embed.FS
 
 // modules have the definitions of the types that they control.
 var modules = []string{
-	"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/notification-controller",
+	"github.com/fluxcd/source-controller", "github.com/fluxcd/kustomize-controller",
+	"github.com/fluxcd/helm-controller", "github.com/fluxcd/notification-controller",
 }
 
 // types tells the API server of the types of Flux, and waits until it serves them.
