@@ -235,14 +235,18 @@ func (d *eventDesk) tellsOfWork(t *testing.T, commit string) {
 func (o *seedOrchestrator) tellsOfFailures(t *testing.T, r *setup) {
 	t.Log("a fetch fails, twice")
 	r.w.write("secrets/apps/hook/token", hookToken)
-	r.w.repo.Commit("main", "Fetch when asked", map[string]string{r.source + "/receiver.yaml": `apiVersion: notification.toolkit.fluxcd.io/v1
+	r.w.repo.Commit("main", "Fetch when asked, and say whose it is", map[string]string{
+		r.source + "/provider.yaml": seed(t, "external-service/provider.yaml", "https://my-orchestrator.com", o.URL,
+			"  annotations:\n", "  annotations:\n    event.toolkit.fluxcd.io/team: web\n"),
+		r.source + "/receiver.yaml": `apiVersion: notification.toolkit.fluxcd.io/v1
 kind: Receiver
 metadata: {name: desk, namespace: apps}
 spec:
   type: generic
   secretRef: {name: hook}
   resources: [{kind: ResourceSetInputProvider, name: app1-feature-flags}]
-`})
+`,
+	})
 	run := r.start()
 	run.ready()
 	failed := eventMatch{
@@ -269,8 +273,9 @@ spec:
 		if !failed.is(&e) {
 			t.Errorf("who wants failures is told: %+v", e)
 		}
-		if _, ok := e.Metadata["token"]; ok {
-			t.Errorf("the token is told: %v", e.Metadata)
+		want := map[string]string{"team": "web", "trigger": "webhook", "sourceRevision": "main@sha1:" + r.w.repo.Head("main")}
+		if diff := cmp.Diff(want, e.Metadata); diff != "" { // no token either
+			t.Errorf("metadata of a failure (-want +got):\n%s", diff)
 		}
 	}
 }

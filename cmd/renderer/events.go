@@ -50,7 +50,8 @@ func (n *notifier) observe(report *reconcile.Report) {
 		}
 		n.sender.Send(notify.Event{
 			APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
-			Severity: severity, Reason: e.Reason, Message: e.Message, Metadata: e.Metadata, Token: e.Token, Time: e.Time,
+			Severity: severity, Reason: e.Reason, Message: e.Message, Metadata: e.Metadata,
+			Annotations: e.Annotations, Token: e.Token, Time: e.Time,
 		})
 	}
 }

@@ -60,7 +60,8 @@ func TestEventFormat(t *testing.T) {
 	s.Send(Event{
 		APIVersion: "fluxcd.controlplane.io/v1", Kind: "ResourceSet", Namespace: "apps", Name: "podinfo",
 		Severity: SeverityInfo, Reason: "ReconciliationSucceeded", Message: "apps/podinfo: add 12",
-		Metadata: map[string]string{"revision": "main@sha1:abc"}, Token: "7", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Metadata: map[string]string{"revision": "main@sha1:abc"}, Token: "7",
+		Annotations: map[string]string{"event.toolkit.fluxcd.io/team": "web"}, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	})
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestEventFormat(t *testing.T) {
 	const format = `{
 		"involvedObject": {"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "namespace": "apps", "name": "podinfo"},
 		"severity": "info", "timestamp": "2026-01-02T03:04:05Z", "message": "apps/podinfo: add 12", "reason": "ReconciliationSucceeded",
-		"metadata": {"fluxcd.controlplane.io/revision": "main@sha1:abc", "fluxcd.controlplane.io/token": "7"},
+		"metadata": {"fluxcd.controlplane.io/revision": "main@sha1:abc", "fluxcd.controlplane.io/token": "7", "event.toolkit.fluxcd.io/team": "web"},
 		"reportingController": "renderer", "reportingInstance": "renderer-0"}`
 	if err := json.Unmarshal([]byte(format), &want); err != nil {
 		t.Fatal(err)

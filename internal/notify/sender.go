@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -46,6 +47,9 @@ type Event struct {
 	// Metadata has keys without a prefix ("revision"); they are sent with that of
 	// the object's API group, as Flux's controllers do.
 	Metadata map[string]string
+	// Annotations are metadata with keys of their own prefix, sent as they are: those
+	// of the object in Flux's group for events.
+	Annotations map[string]string
 	// Token tells the event from an earlier one about the same object in the same
 	// words. Of two events without a difference, the notification-controller drops
 	// the one that comes within five minutes.
@@ -161,7 +165,10 @@ func (s *Sender) encode(e Event) *eventv1.Event {
 		ReportingInstance:   s.host,
 	}
 	group := out.InvolvedObject.GroupVersionKind().Group
-	metadata := make(map[string]string, len(e.Metadata)+1)
+	metadata := maps.Clone(e.Annotations)
+	if metadata == nil {
+		metadata = make(map[string]string, len(e.Metadata)+1)
+	}
 	for key, value := range e.Metadata {
 		metadata[group+"/"+key] = value
 	}

@@ -33,6 +33,9 @@ const (
 	defaultFluxName  = "flux-system"
 )
 
+// Flux sends annotations of this group along with the events about their object.
+const eventGroup = "event.toolkit.fluxcd.io/"
+
 // An Event is something that people may want to be told: what was pushed, what is
 // wrong, and that it is well again. It is about an object of the definitions or,
 // where the Git repositories are the trouble, about Flux's source for the target.
@@ -42,7 +45,8 @@ type Event struct {
 	Reason                            string
 	Message                           string
 	Metadata                          map[string]string
-	Token                             string // tells it from an earlier one in the same words; may be empty
+	Annotations                       map[string]string // the object's own, for whoever gets the event
+	Token                             string            // tells it from an earlier one in the same words; may be empty
 	Time                              time.Time
 }
 
@@ -86,6 +90,12 @@ func (e *Events) Of(report *Report) []Event {
 			event.Metadata["sourceRevision"] = report.Revision
 		}
 		maps.Copy(event.Metadata, metadata)
+		for key, value := range report.Annotations[event.Kind+" "+event.Namespace+"/"+event.Name] {
+			if event.Annotations == nil {
+				event.Annotations = map[string]string{}
+			}
+			event.Annotations[key] = e.redactor.Scrub(value)
+		}
 		events = append(events, event)
 	}
 	for _, c := range report.Commits {
@@ -171,4 +181,31 @@ func (e *Events) object(name string) Event {
 		return e.source
 	}
 	return event
+}
+
+// eventAnnotations are the annotations that go along with events, by object.
+func eventAnnotations(defs *api.Definitions) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	add := func(kind string, meta *api.Meta) {
+		for key, value := range meta.Annotations {
+			if !strings.HasPrefix(key, eventGroup) {
+				continue
+			}
+			object := kind + " " + meta.NamespacedName()
+			if all[object] == nil {
+				all[object] = map[string]string{}
+			}
+			all[object][key] = value
+		}
+	}
+	for _, o := range defs.ResourceSets {
+		add(api.KindResourceSet, &o.Meta)
+	}
+	for _, o := range defs.Providers {
+		add(api.KindInputProvider, &o.Meta)
+	}
+	for _, o := range defs.Receivers {
+		add(api.KindReceiver, &o.Meta)
+	}
+	return all
 }

@@ -13,6 +13,7 @@ import (
 
 	"resourceset.example/renderer/internal/config"
 	"resourceset.example/renderer/internal/secrets"
+	"resourceset.example/renderer/pkg/api"
 )
 
 func newTestEvents() *Events {
@@ -84,6 +85,28 @@ func TestEventTokens(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Flux's own controllers send these annotations of an object along with its events, so
+// that an Alert can be told whose they are.
+func TestEventAnnotations(t *testing.T) {
+	defs := &api.Definitions{
+		ResourceSets: []*api.ResourceSet{{Meta: api.Meta{Namespace: "apps", Name: "podinfo", Annotations: map[string]string{
+			"event.toolkit.fluxcd.io/team": "web", "event.toolkit.fluxcd.io/key": "s3cr3t-t0ken", "renderer/directory": "x",
+		}}}},
+		Providers: []*api.ResourceSetInputProvider{{Meta: api.Meta{Namespace: "apps", Name: "podinfo"}}},
+	}
+	events := newTestEvents().Of(&Report{Annotations: eventAnnotations(defs), Problems: []*Problem{
+		{Object: "ResourceSet apps/podinfo", Err: errors.New("no")},
+		{Object: "ResourceSetInputProvider apps/podinfo", Err: errors.New("no")},
+	}})
+	want := map[string]string{"event.toolkit.fluxcd.io/team": "web", "event.toolkit.fluxcd.io/key": "[redacted]"}
+	if diff := cmp.Diff(want, events[0].Annotations); diff != "" {
+		t.Error(diff)
+	}
+	if events[1].Annotations != nil {
+		t.Errorf("another object has %v", events[1].Annotations)
 	}
 }
 

@@ -117,7 +117,7 @@ func (p *pass) fail(object string, err error) {
 
 func (p *pass) finish() *Report {
 	if p.defs != nil {
-		p.report.Revision = p.defs.revision
+		p.report.Revision, p.report.Annotations = p.defs.revision, eventAnnotations(p.defs.Definitions)
 		problems, warnings := p.defs.definitionProblems(p.flux)
 		p.report.Problems = append(p.report.Problems, problems...)
 		p.report.Warnings = append(p.report.Warnings, warnings...)

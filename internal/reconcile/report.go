@@ -67,6 +67,9 @@ type Report struct {
 	Problems []*Problem
 	// Warnings do not keep anything from being rendered.
 	Warnings []*Problem
+	// Annotations are those of the definitions that go along with Flux events, by
+	// object as in Problem.Object.
+	Annotations map[string]map[string]string
 	// Lost is how many races with other writers were lost before the push landed.
 	Lost int
 }
