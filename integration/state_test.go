@@ -218,7 +218,7 @@ func TestSecondProcess(t *testing.T) {
 	r.define()
 	run := r.start()
 	run.ready()
-	got := r.once(2)
+	got := r.once(1)
 	mustContain(t, "refusal", got.said, "renderer: error: ", "renderer-state/target", "in use by another process")
 	audit := w.auditor(generated)
 	w.desk.churn(rand.New(rand.NewPCG(3, 1)))
