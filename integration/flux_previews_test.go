@@ -58,7 +58,14 @@ func (f *fleet) previewEnvironments(t *testing.T) {
 
 	t.Log("the forge is down for a while: nothing goes")
 	p.forge.Kill()
-	time.Sleep(5 * time.Second) // a few rounds of all pollers; there is nothing to wait for
+	eventually(t, "renderer and Flux have found that out", func() bool {
+		o, err := p.Get(t.Context(), p.sync.Repository())
+		if err != nil || o == nil {
+			return false
+		}
+		status, _, _ := cluster.ReadyWhy(o)
+		return status == "False" && strings.Contains(run.logged(), "source repository: ")
+	})
 	same(t, both[name(second)], p.environments(first, second)[name(second)])
 	must(t, p.forge.Again(t.Context()))
 	third := p.propose("chore/deps", "Newer modules")

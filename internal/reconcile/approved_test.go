@@ -138,7 +138,7 @@ func TestRule05_ApprovalInReviewEndsWhenTheSourceRecovers(t *testing.T) {
 }
 
 // Nor does it wait for an event that nobody has thought of: it counts for three days,
-// whatever is remembered, and not at all without saying until when.
+// whatever is remembered, and not at all without saying when it was given.
 func TestRule05_ApprovalEndsInTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
